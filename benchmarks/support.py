@@ -75,18 +75,18 @@ def measure() -> list[str]:
     for rho in (0.0, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99):
         ours, found = timed(lambda rho=rho: decorrelate(R, rho, support=mask, n_starts=N_STARTS))
         other, reached = timed(lambda rho=rho: finite_differences(R, mask, rho))
-        n = found.details["n_starts"]
+        n = found.search.n_starts
         lines.append(
             f"| {rho:.2f} | {found.objective:.6f}, {found.lower_bound:.6f} ({found.status}) "
-            f"| {ours:.2f} s for {n} starts | {found.details['n_best']} of {n} "
+            f"| {ours:.2f} s for {n} starts | {found.search.n_best} of {n} "
             f"| {reached:.6f} | {other:.1f} s | {other / (ours / n):.0f}× |"
         )
     for criterion in ("worst", "absolute"):
         ours, found = timed(lambda c=criterion: decorrelate(R, 0.0, support=mask, criterion=c))
         lines.append(
             f"| 0.00, {criterion} | {found.objective:.6f}, {found.lower_bound:.6f} "
-            f"({found.status}) | {ours:.2f} s for {found.details['n_starts']} starts "
-            f"| {found.details['n_best']} | | | |"
+            f"({found.status}) | {ours:.2f} s for {found.search.n_starts} starts "
+            f"| {found.search.n_best} | | | |"
         )
     return lines
 

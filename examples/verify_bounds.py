@@ -47,14 +47,10 @@ def less_conjugate(name, value, h, w):
     return value - (h**2 / w).sum() if name == "squared" else value / max(1.0, float(outside))
 
 
-def welch(dual, A, rho):
-    """D2 ≥ (p²/r - p)/2, by the rank alone."""
-    r, p = A.shape
-    return p * (p / r - 1) / 2
-
-
 def rank_bound(dual, A, rho):
     """D2 ≥ 2ρᵀλ - tr(D_λRD_λH⁻¹) - Σ(H_jj - S_jj) - p/2 - ½Σ_{i≤r} s_i², S = H but for S_jj."""
+    if "V" in dual:
+        return factored_rank_bound(dual, A, rho)
     (r, p), S, H = A.shape, dual["H"].copy(), dual["H"]
     np.fill_diagonal(S, dual["diagonal"])
     squares = np.sort(np.linalg.eigvalsh(S) ** 2)[p - r :]
@@ -62,16 +58,13 @@ def rank_bound(dual, A, rho):
     return square + dual["diagonal"].sum() - p / 2 - squares.sum() / 2
 
 
-def rank_factor_bound(dual, A, rho):
+def factored_rank_bound(dual, A, rho):
     """D2 ≥ νp - p/2 - ½‖VVᵀ + νI‖² + 2ρᵀλ - Σκ_j - tr(D_λRD_λH⁻¹), H = VᵀV + Diag(κ), ν ≥ 0."""
     (r, p), V, lam, kappa = A.shape, dual["V"], dual["multipliers"], dual["kappa"]
     N, half = V @ V.T, np.linalg.solve(root(V.T @ V + np.diag(kappa)), (A * lam).T)
     nu = max((p - np.trace(N)) / r, 0)
     whole = nu * p - p / 2 - np.sum((N + nu * np.eye(r)) ** 2) / 2
     return whole + 2 * (rho * np.linalg.norm(A, axis=0)) @ lam - kappa.sum() - np.sum(half**2)
-
-
-by_rank = {"rank": rank_bound, "rank_factor": rank_factor_bound, "welch": welch}
 
 
 def tradeoff_bound(dual, name, C, rho, w):

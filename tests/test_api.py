@@ -277,7 +277,7 @@ def test_every_error_is_one_of_ours() -> None:
 def test_copies_are_as_frozen_as_the_original(result, again) -> None:
     twin = again(result)
     assert not twin.T.flags.writeable
-    mapping = twin.bounds if hasattr(twin, "bounds") else twin.details
+    mapping = twin.bounds if hasattr(twin, "bounds") else twin.certificate.arrays
     with pytest.raises(TypeError):
         mapping["new"] = 1
 

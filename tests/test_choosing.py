@@ -65,7 +65,7 @@ def test_vif_limit_agrees_with_a_semidefinite_program(limit):
     answer = maximize_fidelity(R, limit, criterion="vif")
     assert answer.rho_min[0] == pytest.approx(semidefinite_floor(R, limit), abs=1e-6)
     assert vif_of(answer.correlation).max() <= limit
-    assert 0 <= answer.details["rho_upper"] - answer.rho_min[0] <= 1e-6
+    assert 0 <= answer.goal.rho_upper - answer.rho_min[0] <= 1e-6
     np.testing.assert_allclose(np.diag(answer.T.T @ R @ answer.T), 1, atol=1e-12)
     for judge in (check, prove):
         verdict = judge(answer, R)
@@ -353,11 +353,11 @@ def test_vif_limits_next_to_one(excess):
     left = np.sqrt((1.0 + excess - 1.0) / (1.0 + excess))
     floor = np.cos(0.5 * (np.arccos(left) - np.arccos(0.8)))
     assert answer.rho_min[0] == pytest.approx(floor, abs=2e-8)
-    assert answer.details["rho_upper"] == pytest.approx(floor, abs=2e-8)
+    assert answer.goal.rho_upper == pytest.approx(floor, abs=2e-8)
     table = make_system(5)
     found = maximize_fidelity(table, 1.0 + excess, criterion="vif")
     assert check(found, table).problems == ()
-    assert found.details["rho_upper"] - found.rho_min[0] < 1e-7
+    assert found.goal.rho_upper - found.rho_min[0] < 1e-7
 
 
 def test_a_floor_that_leaves_correlation_is_not_called_the_threshold():

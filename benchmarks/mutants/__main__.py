@@ -47,11 +47,11 @@ TESTS = {
     "tolerances": ["tests/certificates", "tests/core/test_tolerances.py"],
 }
 JUDGEMENTS = (
-    *("_frames", "core/lowrank", "core/requirements", "core/deficiency", "core/validation"),
+    *("core/problem", "core/lowrank", "core/requirements", "core/deficiency", "core/validation"),
     *("core/measures", "core/results", "data/covariances", "data/wide", "data/effects"),
-    *("data/moments", "estimator/rounding", "solvers/exact/results", "solvers/singular/curve"),
+    *("data/moments", "estimator/rounding", "solvers/exact/solver", "solvers/singular/curve"),
     *("models/decoding", "solvers/support/solver", "solvers/support/lower_bounds"),
-    *("tables/matrices", "solvers/tradeoff/results"),
+    *("tables/matrices", "solvers/tradeoff/solved"),
 )
 
 
@@ -106,7 +106,7 @@ class Run:
     def work(self, collected: Collected) -> None:
         """Called by pytest when the tests are collected."""
         start = time.monotonic()
-        importlib.import_module("skcoral.certificates.settling")
+        importlib.import_module("skcoral.certificates.certify")
         collected.survey(SOURCE, self.options.survey)
         print(f"{len(collected.seconds)} tests surveyed in {time.monotonic() - start:.0f} s")
         judged = _judged()

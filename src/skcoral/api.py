@@ -5,36 +5,25 @@ Input with names is validated and turned into plain arrays; solvers are imported
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from skcoral._frames import (
-    Composites,
-    Judged,
-    judge,
-    read_bounds,
-    read_common_floors,
-    read_floors,
-    read_pair_weights,
-)
+from skcoral.certificates.certify import certify, certify_frontier, certify_threshold
+from skcoral.core.arguments import read_bounds, read_common_floors, read_floors
+from skcoral.core.problem import CRITERIA, Callback, Problem
 from skcoral.core.results import Decorrelation, Frontier, Threshold
+from skcoral.core.solution import Solution
 from skcoral.core.validation import (
     check_budget,
-    check_callback,
     check_choice,
     check_count,
     check_neighbour,
-    check_positive,
     check_random_state,
 )
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.renamed import refusing_former_parameters
-from skcoral.solvers.exact import BestExact, Options, solve_exact, solve_threshold
-
-Callback = Callable[[int, float, float], object]
-CRITERIA = ("squared", "worst", "absolute")
+from skcoral.solvers.exact import BestExact, solve_exact, solve_threshold
 
 
 @refusing_former_parameters
@@ -91,17 +80,14 @@ def threshold(
     Fulton, Fulton, Sharma and Tomić, "CORAL: Constrained Oblique Rotation with Anchored Loadings
     for Fidelity-Constrained Decorrelation", section 3.
     """
-    given = judge(R, on_singular=on_singular)
-    settings: dict[str, Any] = {
-        "names": given.names,
-        "tol": check_positive("tol", tol),
-        "callback": check_callback(callback),
-    }
+    problem = Problem.of(R, tol=tol, on_singular=on_singular, callback=callback)
+    given = problem.given
     if given.deficiency is not None:
         from skcoral.solvers.singular import singular_threshold
 
-        return singular_threshold(given.deficiency, dense=given.dense, there=given.like, **settings)
-    return solve_threshold(given.placed, Options(threshold=given.threshold, **settings))
+        place: dict[str, Any] = {"dense": given.dense, "there": given.like}
+        return certify_threshold(singular_threshold(given.deficiency, problem.settings, **place))
+    return certify_threshold(solve_threshold(given.placed, problem.settings))
 
 
 @refusing_former_parameters
@@ -205,12 +191,17 @@ def decorrelate(
     >>> answer.gap < 1e-7
     True
     """
-    given = judge(R, on_singular=on_singular)
-    composites = None if anchors is None else Composites(given, anchors)
-    problem = given if composites is None else composites.judged
-    names, p = problem.names, len(problem)
-    settings = _settings(problem, criterion, pair_weights, tol, callback)
-    settings["max_iter"] = check_count("max_iter", max_iter)
+    problem = Problem.of(
+        R,
+        criterion=criterion,
+        pair_weights=pair_weights,
+        anchors=anchors,
+        tol=tol,
+        max_iter=check_count("max_iter", max_iter),
+        on_singular=on_singular,
+        callback=callback,
+    )
+    matrix, settings, p = problem.matrix, problem.settings, len(problem.matrix)
     n_starts = check_count("n_starts", n_starts, maximum=1_000_000)
     check_random_state(random_state)
     by_moments = check_choice("proof", proof, ("quick", "moments")) == "moments"
@@ -218,17 +209,19 @@ def decorrelate(
         raise InvalidArgumentError(
             "proof='moments' goes with support or bounds; other answers need no further proof."
         )
+    floors = None if rho_min is None else read_floors(rho_min, p, matrix.names)
     if support is not None or bounds is not None:
-        if settings.pop("pair_weights") is not None:
+        if pair_weights is not None:
             raise InvalidArgumentError("pair_weights cannot be combined with support or bounds.")
         from skcoral.solvers.support import solve_support
         from skcoral.solvers.support.pattern import Columns, read_support
 
-        matrix = given.regular("A support" if bounds is None else "A bound on coefficients")
+        given, composites = problem.given, problem.composites
+        dense = given.regular("A support" if bounds is None else "A bound on coefficients")
         columns = Columns(given.names)
         if composites is not None:
             columns = Columns(given.names, composites.names, composites.unit)
-        mask, intervals = read_support(support, matrix, columns)
+        mask, intervals = read_support(support, dense, columns)
         if bounds is not None:
             if intervals is not None:
                 raise InvalidArgumentError(
@@ -236,55 +229,43 @@ def decorrelate(
                 )
             intervals = read_bounds(bounds, given.names, columns.composites)
         found = solve_support(
-            matrix,
-            np.zeros(p) if rho_min is None else read_floors(rho_min, p, names),
+            dense,
+            np.zeros(p) if floors is None else floors,
             mask,
             bounds=intervals,
             anchors=None if composites is None else composites.B,
             sources=given.names,
+            names=matrix.names,
+            criterion=settings.criterion,
+            tol=settings.tol,
+            max_iter=settings.max_iter,
+            callback=settings.callback,
             n_starts=n_starts,
             random_state=random_state,
-            threshold=problem.threshold,
+            memory=settings.memory,
             proof=proof,
-            **settings,
         )
-        return given.described(found)
-    floors = None if rho_min is None else read_floors(rho_min, p, names)
-    if problem.deficiency is not None:
+        return certify(problem, found)
+    near = None if warm is None else check_neighbour(warm, p)
+    if matrix.deficiency is not None:
         from skcoral.solvers.singular import solve_singular
 
-        settings["warm"] = None if warm is None else check_neighbour(warm, p)
-        result = solve_singular(
-            problem.deficiency, floors, dense=problem.dense, there=given.like, **settings
-        )
-        return given.described(result, composites)
-    there, options = problem.placed, Options(threshold=problem.threshold, **settings)
-    answer: Decorrelation | BestExact | None = None
-    if warm is not None and floors is not None:
+        place: dict[str, Any] = {"dense": matrix.dense, "there": matrix.like}
+        found = solve_singular(matrix.deficiency, floors, settings, warm=near, **place)
+        return certify(problem, found)
+    answer: Solution | BestExact | None = None
+    if near is not None and floors is not None:
         from skcoral.solvers.tradeoff import solve_from_neighbour
 
-        answer = solve_from_neighbour(there, floors, check_neighbour(warm, p), options)
+        answer = solve_from_neighbour(matrix.placed, floors, near, settings)
     if answer is None:
-        answer = solve_exact(there, floors, options)
+        answer = solve_exact(matrix.placed, floors, settings)
     if isinstance(answer, BestExact):
         assert floors is not None  # "as high as possible" is always within reach
         from skcoral.solvers.tradeoff import solve_tradeoff
 
-        answer = solve_tradeoff(there, floors, options, refused=answer)
-    return given.described(answer, composites)
-
-
-def _settings(
-    problem: Judged, criterion: str, pair_weights: Any, tol: float, callback: Callback | None
-) -> dict[str, Any]:
-    """What every solver is given, validated."""
-    return {
-        "names": problem.names,
-        "criterion": check_choice("criterion", criterion, CRITERIA),
-        "pair_weights": read_pair_weights(pair_weights, len(problem), problem.names),
-        "tol": check_positive("tol", tol),
-        "callback": check_callback(callback),
-    }
+        answer = solve_tradeoff(matrix.placed, floors, settings, refused=answer)
+    return certify(problem, answer)
 
 
 @refusing_former_parameters
@@ -322,8 +303,8 @@ def maximize_fidelity(
     Returns
     -------
     Decorrelation
-        ``rho_min`` holds the common floor γ that was achieved, ``details["rho_upper"]`` a bound on
-        that of every transformation within the budget.
+        ``rho_min`` holds the common floor γ that was achieved, ``goal.rho_upper`` a bound on that
+        of every transformation within the budget.
 
     Examples
     --------
@@ -332,29 +313,31 @@ def maximize_fidelity(
     >>> round(float(answer.rho_min[0]), 6)
     0.951936
     """
-    given = judge(R, on_singular=on_singular)
-    composites = None if anchors is None else Composites(given, anchors)
-    problem = given if composites is None else composites.judged
     by_vif = check_choice("criterion", criterion, (*CRITERIA, "vif")) == "vif"
-    measured = "squared" if by_vif else criterion
-    settings = _settings(problem, measured, pair_weights, tol, callback)
+    problem = Problem.of(
+        R,
+        criterion="squared" if by_vif else criterion,
+        pair_weights=pair_weights,
+        anchors=anchors,
+        tol=tol,
+        on_singular=on_singular,
+        callback=callback,
+    )
+    matrix, settings = problem.matrix, problem.settings
     if by_vif:
-        problem.regular("A limit on the VIF")
+        matrix.regular("A limit on the VIF")
         amount = check_budget(budget, "The largest VIF", least=1.0)
     else:
         amount = check_budget(budget)
-    if problem.deficiency is not None:
+    if matrix.deficiency is not None:
         from skcoral.solvers.singular import singular_budget
 
-        result = singular_budget(
-            problem.deficiency, amount, dense=problem.dense, there=given.like, **settings
-        )
-    else:
-        from skcoral.solvers.tradeoff import solve_budget, solve_vif
+        place: dict[str, Any] = {"dense": matrix.dense, "there": matrix.like}
+        return certify(problem, singular_budget(matrix.deficiency, amount, settings, **place))
+    from skcoral.solvers.tradeoff import solve_budget, solve_vif
 
-        options = Options(threshold=problem.threshold, **settings)
-        result = (solve_vif if by_vif else solve_budget)(problem.placed, amount, options)
-    return given.described(result, composites)
+    solve = solve_vif if by_vif else solve_budget
+    return certify(problem, solve(matrix.placed, amount, settings))
 
 
 @refusing_former_parameters
@@ -397,18 +380,23 @@ def frontier(
     >>> [round(float(v), 6) for v in curve.objective]
     [0.0, 0.000637, 0.64]
     """
-    given = judge(R, on_singular=on_singular)
-    problem = given if anchors is None else Composites(given, anchors).judged
+    problem = Problem.of(
+        R,
+        criterion=criterion,
+        pair_weights=pair_weights,
+        anchors=anchors,
+        tol=tol,
+        on_singular=on_singular,
+        callback=callback,
+    )
+    matrix, settings = problem.matrix, problem.settings
     floors = None if rho_min is None else read_common_floors(rho_min)
-    settings = _settings(problem, criterion, pair_weights, tol, callback)
     check_count("n_points", n_points, minimum=2, maximum=10_000)
-    if problem.deficiency is not None:
+    if matrix.deficiency is not None:
         from skcoral.solvers.singular import singular_frontier
 
-        return singular_frontier(
-            problem.deficiency, floors, there=given.like, n_points=n_points, **settings
-        )
+        place: dict[str, Any] = {"n_points": n_points, "there": matrix.like}
+        return certify_frontier(singular_frontier(matrix.deficiency, floors, settings, **place))
     from skcoral.solvers.tradeoff import trace_frontier
 
-    options = Options(threshold=problem.threshold, **settings)
-    return trace_frontier(problem.placed, floors, options, n_points=n_points)
+    return certify_frontier(trace_frontier(matrix.placed, floors, settings, n_points=n_points))

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from skcoral import api
-from skcoral._frames import Judged, judge, read_common_floors
+from skcoral.core.arguments import read_common_floors
 from skcoral.core.display import Shown, shortened
 from skcoral.core.lowrank import largest_residuals
 from skcoral.core.measures import inflation_factors
+from skcoral.core.problem import Matrix, check_matrix
 from skcoral.core.requirements import listing
 from skcoral.core.results import Decorrelation, Threshold
 from skcoral.core.validation import check_budget
@@ -278,7 +279,7 @@ def compare_floors(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotCertifiedWarning)
         warnings.simplefilter("ignore", SingularCorrelationWarning)
-        given = judge(R, on_singular="solve")
+        given = check_matrix(R, on_singular="solve")
         th = api.threshold(given) if threshold is None else threshold
         solved = _Solved(given, th.value, measure)
         floors = [floor for floor in floors if floor > th.value]
@@ -308,7 +309,7 @@ class _Solved:
     """Choices of one matrix, each solved once."""
 
     def __init__(
-        self, given: Judged, threshold: float, measure: Callable[[Decorrelation], Measured] | None
+        self, given: Matrix, threshold: float, measure: Callable[[Decorrelation], Measured] | None
     ) -> None:
         self.given, self.threshold = given, threshold
         self._measure = measure
@@ -327,7 +328,7 @@ class _Solved:
 
     def _choice(self, rho_min: float | None, result: Decorrelation) -> Choice:
         correlation = float(largest_residuals(result.correlation).max(initial=0.0))
-        vif = np.inf if result.rank is not None else inflation_factors(result.correlation).max()
+        vif = np.inf if result.deficiency else inflation_factors(result.correlation).max()
         fidelity = result.fidelity
         if self._measure is not None:
             found = self._measure(result)
@@ -366,7 +367,7 @@ def _recommended(solved: _Solved, floors: list[float]) -> Recommendation | None:
     return Recommendation(**vars(solved.at(low / _STEPS)), above=solved.at(high / _STEPS))
 
 
-def _leave_out(given: Judged) -> dict[str, Any]:
+def _leave_out(given: Matrix) -> dict[str, Any]:
     """The columns that others determine, and the floor recommended without them."""
     redundant = [] if given.deficiency is None else given.deficiency.redundant
     if not redundant or not given.dense:  # of too few rows no column is to blame
@@ -389,7 +390,7 @@ def floors_within(R: Any) -> dict[str, float]:
     >>> {name: round(floor, 3) for name, floor in floors_within([[1.0, 0.8], [0.8, 1.0]]).items()}
     {'max_correlation': 0.98, 'max_vif': 0.997}
     """
-    given = judge(R)
+    given = check_matrix(R)
     limits = {"max_correlation": ("worst", MOST_CORRELATION), "max_vif": ("vif", MOST_VIF)}
     return {
         name: float(api.maximize_fidelity(given, limit, criterion=criterion).rho_min.min())

@@ -9,10 +9,13 @@ import pytest
 
 from skcoral import decorrelate, frontier, threshold
 from skcoral.certificates import check, prove
-from skcoral.core.results import Certificate, Decorrelation
+from skcoral.certificates.certify import certify_threshold
+from skcoral.core.certificate import Certificate
+from skcoral.core.problem import Settings
+from skcoral.core.results import Decorrelation
 from skcoral.datasets import load_wine, make_system
 from skcoral.exceptions import CertificateError, NotCertifiedWarning
-from skcoral.solvers.exact import Options, solve_threshold
+from skcoral.solvers.exact import solve_threshold
 
 R = np.asarray(load_wine().correlation)
 
@@ -114,7 +117,9 @@ def test_falsified_thresholds() -> None:
 
 def test_an_early_end_is_proved_for_what_it_is() -> None:
     with pytest.warns(NotCertifiedWarning):
-        early = solve_threshold(R, Options(tuple(map(str, range(13))), max_iter=2))
+        early = certify_threshold(
+            solve_threshold(R, Settings(tuple(map(str, range(13))), max_iter=2))
+        )
     for verdict in (check(early, R), prove(early, R)):
         assert verdict.passed, verdict.problems
         assert 1e-4 < verdict.gap < 1e-1

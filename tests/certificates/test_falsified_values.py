@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 
 from skcoral import decorrelate, maximize_fidelity, threshold
+from skcoral.bounds.support import proved_bound
 from skcoral.certificates import check, prove
-from skcoral.certificates.settling import proved_bound
+from skcoral.core.certificate import Certificate
+from skcoral.core.goals import Budget
 from skcoral.core.measures import residual_by
-from skcoral.core.results import Certificate, Decorrelation
+from skcoral.core.results import Decorrelation
 from skcoral.datasets import load_wine, make_system
 from skcoral.exceptions import CertificateError
 from skcoral.solvers.support.caps import feasible_set
@@ -132,10 +134,10 @@ def test_bounds_that_cross() -> None:
 def test_a_budget() -> None:
     result = honest("budget")
     for step, claims in ((5e-9, ["budget"]), (0.5e-9, [])):
-        details = {**result.details, "budget": result.objective - step}
-        broken(replace(result, details=details), *claims)
-    details = {**result.details, "rho_upper": result.details["rho_upper"] - 5e-9}
-    lower = replace(result, details=details)
+        goal = replace(result.goal, budget=result.objective - step)
+        broken(replace(result, goal=goal), *claims)
+    goal = replace(result.goal, rho_upper=result.goal.rho_upper - 5e-9)
+    lower = replace(result, goal=goal)
     assert "largest floor" in {c.name for c in check(lower, R).claims if not c.holds}
 
 
@@ -143,7 +145,7 @@ def test_the_bound_on_a_floor_without_a_budget() -> None:
     result = honest("no budget")
     for below, wrong in ((1e-3, ["largest floor"]), (5e-9, ["largest floor"]), (0.2e-9, [])):
         upper = float(result.rho_min[0]) - below
-        broken(replace(result, details={**result.details, "rho_upper": upper}), *wrong)
+        broken(replace(result, goal=replace(result.goal, rho_upper=upper)), *wrong)
 
 
 @pytest.mark.parametrize("anchored", [False, True])
@@ -151,15 +153,15 @@ def test_the_bound_on_a_floor_within_a_budget(anchored: bool) -> None:
     """What is left of the budget, over the slope of the bound: no floor can be raised further."""
     result = maximize_fidelity(R, 0.05, anchors=ANCHORS if anchored else None)
     slope = float(result.prices.sum())
-    details = {**result.details, "budget": result.details["budget"] + 1e-3}
+    budget = result.goal.budget + 1e-3
     for share, wrong in ((1.001, []), (0.999, ["largest floor"]), (0.5, ["largest floor"])):
-        details["rho_upper"] = float(result.rho_min[0]) + share * 1e-3 / slope
-        broken(replace(result, details=dict(details), status="best_found"), *wrong)
+        goal = Budget(budget, float(result.rho_min[0]) + share * 1e-3 / slope)
+        broken(replace(result, goal=goal, status="best_found"), *wrong)
     # No floor exceeds one, whatever the slope would allow.
-    far = {"budget": result.details["budget"] + slope, "rho_upper": 1.0}
-    broken(replace(result, details=far, status="best_found"))
-    far["rho_upper"] = 1 - 3e-9
-    broken(replace(result, details=far, status="best_found"), "largest floor")
+    far = Budget(result.goal.budget + slope, 1.0)
+    broken(replace(result, goal=far, status="best_found"))
+    far = replace(far, rho_upper=1 - 3e-9)
+    broken(replace(result, goal=far, status="best_found"), "largest floor")
 
 
 @pytest.mark.parametrize("field", ["correlation", "fidelity", "objective"])
@@ -214,21 +216,21 @@ def test_floors_of_exact_decorrelators_bound_no_others() -> None:
     """A budget above zero may be spent, so that only a bound of one is proved without a dual."""
     result = honest("no budget")
     for budget, upper, wrong in (
-        (1e-300, result.details["rho_upper"], ["largest floor"]),
-        (0.1, result.details["rho_upper"], ["largest floor"]),
+        (1e-300, result.goal.rho_upper, ["largest floor"]),
+        (0.1, result.goal.rho_upper, ["largest floor"]),
         (0.1, 1 - 3e-9, ["largest floor"]),
         (0.1, 1 - 0.3e-9, []),
         (0.1, 1.0, []),
         (-1e-6, 1.0, ["budget"]),
     ):
-        broken(replace(result, details={"budget": budget, "rho_upper": upper}), *wrong)
+        broken(replace(result, goal=Budget(budget, upper)), *wrong)
     mean = replace(honest("exact"), rho_min=np.full(6, 0.5))
     for upper, wrong in ((1.0, []), (0.9, ["largest floor"])):
-        told = replace(mean, details={"budget": 0.0, "rho_upper": upper})
+        told = replace(mean, goal=Budget(0.0, upper))
         broken(told, "largest mean fidelity", *wrong)
     for judge in (check, prove):
-        with pytest.raises(CertificateError, match="the bound on the floor must be a number"):
-            judge(replace(mean, details={"budget": 0.0}), R)
+        with pytest.raises(CertificateError, match="`rho_upper` must be a number"):
+            judge(replace(mean, goal=Budget(0.0, None)), R)  # type: ignore[arg-type]
 
 
 def test_exact_answers_whose_proof_is_none() -> None:

@@ -6,7 +6,6 @@ import copy
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -205,16 +204,6 @@ def test_a_support_goes_with_a_certificate_of_its_kind(kind: str) -> None:
     content["claim"]["support"] = np.ones((6, 6), int).tolist() if own is None else None
     with pytest.raises(CertificateError, match="a support goes with"):
         parse_certificate(signed(content))
-
-
-def test_what_a_solver_notes_about_a_support_is_no_claim_of_other_kinds() -> None:
-    noted = replace(honest("squared"), details={"support": np.ones((6, 6))})
-    text = certificate_text(noted, R)
-    assert json.loads(text)["claim"]["support"] is None
-    assert parse_certificate(text).verify(R).passed
-    bare = replace(honest("support"), details={})
-    with pytest.raises(CertificateError, match="a support goes with"):
-        parse_certificate(certificate_text(bare, R))
 
 
 def test_names_are_those_of_the_matrix(kind: str) -> None:

@@ -19,7 +19,8 @@ from skcoral import decorrelate
 from skcoral.bounds.arithmetic import PRECISION, Balls, Floats
 from skcoral.bounds.enclosures import Enclosure
 from skcoral.bounds.exact import floor_room, mean_room, rest_room
-from skcoral.bounds.frame import squares_bound, threshold_bound
+from skcoral.bounds.factored import factor_bound
+from skcoral.bounds.frame import threshold_bound
 from skcoral.bounds.support import _spectral_size, support_bound
 from skcoral.bounds.tradeoff import (
     complete_square,
@@ -30,8 +31,8 @@ from skcoral.bounds.tradeoff import (
     scaled_floors,
 )
 from skcoral.certificates.attained import Attained, FactorOutputs, Outputs
-from skcoral.certificates.claims import tradeoff_bound
-from skcoral.core.results import Certificate
+from skcoral.certificates.evaluation import evaluate
+from skcoral.core.certificate import Certificate
 from skcoral.datasets import make_system
 from skcoral.exceptions import CertificateError
 
@@ -127,9 +128,7 @@ def test_the_trade_off(
         certificate=Certificate("tradeoff", {"multipliers": lam, "H": H}, {"criterion": criterion}),
     )
     arithmetic = ARITHMETICS[kind_of_arithmetic]()
-    found = tradeoff_bound(
-        result, result.certificate.arrays, Attained(result, R, arithmetic), R, arithmetic
-    )
+    found = evaluate(result, Attained(result, R, arithmetic), R, arithmetic).bound
     penalty, outside = conjugate_of(criterion, H, w)
     C = exact(B).transpose() * exact(R) * exact(B)
     length = [C[j, j].sqrt() for j in range(k)]
@@ -404,6 +403,11 @@ def test_eigenvalues_of_many_coefficients_are_verified(monkeypatch: Any) -> None
         support_bound(certificate, np.full(22, 0.99), system, Floats(3))
 
 
+def squares_bound(dual: Certificate, rho: Any, A: Any, arithmetic: Any) -> Any:
+    """The bound of a frame on the sum of squares."""
+    return factor_bound(dual, "squared", None, rho, A, arithmetic).bound
+
+
 @arithmetics
 @pytest.mark.parametrize("least", [0.0, 0.3])
 def test_frames(least: float, kind_of_arithmetic: str) -> None:
@@ -431,8 +435,11 @@ def test_frames(least: float, kind_of_arithmetic: str) -> None:
     wanted = 0.5 * (p / r * np.trace(N) + kappa.sum() + form) / lam.sum()
     assert found.lower - 1e-13 <= wanted <= found.upper + 1e-13
     assert found.upper - found.lower <= 2e-13
-    welch = squares_bound(Certificate("welch", {"factor": A}, {"rank": r}), rho, A, arithmetic)
-    contains(welch, flint.arb(p * p) / r / 2 - flint.arb(p) / 2, 1e-14)
+    zeros = {"N": np.zeros((r, r)), "multipliers": np.zeros(p), "kappa": np.zeros(p)}
+    welch = squares_bound(
+        Certificate("frame", {"factor": A, **zeros}, {"rank": r}), rho, A, arithmetic
+    )
+    contains(welch, flint.arb(p * p) / r / 2 - flint.arb(p) / 2, 2e-13)
     for part in ("multipliers", "kappa"):
         values = {"multipliers": lam, "kappa": kappa}[part].copy()
         values[2] = -1e-3

@@ -13,7 +13,8 @@ from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.vif import least_unique, limited_room, proved_floor
 from skcoral.certificates import check, prove
 from skcoral.certificates.attained import Outputs
-from skcoral.core.results import Certificate
+from skcoral.core.certificate import Certificate
+from skcoral.core.goals import Floors, VifLimit
 from skcoral.exceptions import CertificateError
 
 from .conftest import ANCHORS, R, honest
@@ -87,15 +88,15 @@ def test_points_that_prove_nothing_about_a_floor() -> None:
         assert proved_floor(R, T, {**arrays, **changes}, 1.5) == np.inf
     parts = {n: a for n, a in honest("vif").certificate.arrays.items() if n.startswith("vif_")}
     found = proved_floor(R, T, parts, 1.1)
-    assert honest("vif").rho_min[0] <= found <= honest("vif").details["rho_upper"] + 1e-12
+    assert honest("vif").rho_min[0] <= found <= honest("vif").goal.rho_upper + 1e-12
     huge = {**parts, "vif_weights": np.full(P, 1e100), "vif_H": 1e-160 * np.eye(P)}
     with np.errstate(all="ignore"):
         assert proved_floor(R, T, huge, 1.1) == np.inf
 
 
-def claims(result: Any, **details: Any) -> set[str]:
-    """The claims that both judges refuse with these details."""
-    lie = replace(result, details={**result.details, **details})
+def claims(result: Any, **changes: Any) -> set[str]:
+    """The claims that both judges refuse with these changes of the goal."""
+    lie = replace(result, goal=replace(result.goal, **changes))
     found = [{c.name for c in judge(lie, R).claims if not c.holds} for judge in (check, prove)]
     assert found[0] == found[1]
     return found[0]
@@ -110,8 +111,8 @@ def test_claims_on_both_sides(kind: str) -> None:
     for step in (3e-9, -3e-9):
         assert claims(result, largest_vif=1 / (unique + step)) == {"largest VIF"}
         assert not claims(result, largest_vif=1 / (unique + 0.2 * step))
-        assert claims(result, rho_upper=result.details["rho_upper"] + step) == {"largest floor"}
-        assert not claims(result, rho_upper=result.details["rho_upper"] + 0.2 * step)
+        assert claims(result, rho_upper=result.goal.rho_upper + step) == {"largest floor"}
+        assert not claims(result, rho_upper=result.goal.rho_upper + 0.2 * step)
     if kind != "vif of one":
         assert "VIF" in claims(result, max_vif=1 / (unique + 3e-9))
         assert "VIF" not in claims(result, max_vif=1 / (unique + 0.3e-9))
@@ -122,22 +123,23 @@ def test_claims_on_both_sides(kind: str) -> None:
 
 
 def test_limits_are_for_full_rank_without_a_support() -> None:
-    limit = {"max_vif": 1.5, "largest_vif": 1.2, "rho_upper": 1.0}
+    limit = VifLimit(1.5, 1.2, 1.0)
     for result, matrix in ((honest("support"), R), (SINGULAR["frame"], SINGULAR_R)):
         for judge in (check, prove):
             with pytest.raises(CertificateError, match="a limit on the VIF has no certificate"):
-                judge(replace(result, details={**result.details, **limit}), matrix)
+                judge(replace(result, goal=limit), matrix)
     for judge in (check, prove):
         with pytest.raises(CertificateError, match="about a limit on the VIF, the result is not"):
-            judge(replace(honest("vif"), details={}), R)
+            judge(replace(honest("vif"), goal=Floors()), R)
 
 
 def test_floors_that_nothing_is_proved_of() -> None:
     """Without a proof the bound on the floor is one, and no less."""
     result = honest("vif")
     arrays = {n: a for n, a in result.certificate.arrays.items() if not n.startswith("vif_")}
-    bare = replace(result, certificate=Certificate("tradeoff", arrays, result.certificate.info))
-    for below, wrong in ((0.0, False), (0.3e-9, False), (3e-9, True), (0.01, True)):
+    point = Certificate("tradeoff", arrays, result.certificate.info)
+    bare = replace(result, certificate=point, status="best_found")
+    for below, wrong in ((0.0, False), (0.3e-9, False), (3e-9, True), (0.001, True)):
         assert claims(bare, rho_upper=1 - below) == ({"largest floor"} if wrong else set())
     assert claims(bare, rho_upper=1 + 3e-9) == {"largest floor"}
     # The floors of exact decorrelators bound no others.

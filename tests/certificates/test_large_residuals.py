@@ -90,8 +90,8 @@ def test_bounds_that_cross(criterion: str) -> None:
 def test_budgets() -> None:
     result = maximize_fidelity(SYSTEM, 8.0)
     for step, wrong in ((3e-9, True), (0.5e-9, False)):
-        details = {**result.details, "budget": result.objective * (1 - step)}
-        assert ("budget" in claims(replace(result, details=details))) == wrong
+        goal = replace(result.goal, budget=result.objective * (1 - step))
+        assert ("budget" in claims(replace(result, goal=goal))) == wrong
 
 
 def test_prices() -> None:

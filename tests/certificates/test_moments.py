@@ -16,8 +16,9 @@ import pytest
 
 from skcoral import decorrelate
 from skcoral.certificates import certificate_text, check, load_certificate, prove, save_certificate
-from skcoral.certificates.settling import settle
-from skcoral.core.results import Array, Certificate, Decorrelation
+from skcoral.certificates.certify import rechecked
+from skcoral.core.certificate import Certificate
+from skcoral.core.results import Array, Decorrelation
 from skcoral.exceptions import CertificateError
 from skcoral.solvers.support import moment_admm
 from skcoral.solvers.support.caps import feasible_set
@@ -59,7 +60,7 @@ def with_bound(kind: tuple[str, Any]) -> tuple[Decorrelation, Array]:
         bound = moment_certificate(caps, found.criterion, goal, lambda _: next(steps) > 20)
         arrays = {**bound.certificate.arrays, "slope": proof.arrays["slope"]}
         certificate = Certificate("support", arrays, bound.certificate.info)
-        found = settle(replace(found, certificate=certificate, status="best_found"), R)
+        found = rechecked(replace(found, certificate=certificate, status="best_found"), R)
     assert found.certificate.info["bound"] == "moments"
     assert found.lower_bound > 0
     return found, R

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from skcoral.bounds.arithmetic import PRECISION, Balls, Floats
-from skcoral.bounds.rank import rank_bound, rank_factor_bound
+from skcoral.bounds.rank import rank_bound
 from skcoral.exceptions import CertificateError
 
 p = 5
@@ -81,7 +81,7 @@ def test_the_factor_form_is_that_of_its_matrix(kind: str, r: int) -> None:
         dual |= {"H": V.T @ V + np.diag(kappa), "diagonal": np.sum(V * V, axis=0) + nu}
         value, S = without_penalty(A, dual)
         wanted = value - 0.5 * np.sort(np.linalg.eigvalsh(S) ** 2)[-r:].sum()
-        bound = judged(kind, rank_factor_bound, dual, RHO, A)
+        bound = judged(kind, rank_bound, dual, RHO, A)
         close = 1e-9 * abs(value)
         assert wanted - close <= bound.lower <= bound.upper <= wanted + close
 
@@ -113,7 +113,7 @@ def test_no_matrix_that_is_not_definite_is_accepted(kind: str) -> None:
         kappa[:m] -= (1 + off) / np.linalg.norm(inverse, 2)
         dual = {"V": V, "kappa": kappa, "multipliers": np.ones(p)}
         try:
-            judged(kind, rank_factor_bound, dual, RHO, A)
+            judged(kind, rank_bound, dual, RHO, A)
         except CertificateError:
             continue
         accepted += 1

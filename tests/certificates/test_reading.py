@@ -28,8 +28,8 @@ from skcoral.certificates.reading import (
     agree,
     certificate_kind,
 )
+from skcoral.core.certificate import Certificate
 from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
-from skcoral.core.results import Certificate
 from skcoral.exceptions import CertificateError
 
 from .conftest import ANCHORS, R, honest
@@ -249,16 +249,17 @@ def test_transformations_of_json() -> None:
 def test_stored_factors() -> None:
     A = np.array([[1.0, 0.6, 0.0], [0.0, 0.8, 1.0]])
     info = {"rank": 2, "criterion": "squared"}
-    welch = Certificate("welch", {"factor": A}, info)
+    zeros = {"N": np.zeros((2, 2)), "multipliers": np.zeros(3), "kappa": np.zeros(3)}
+    frame = Certificate("frame", {"factor": A, **zeros}, info)
     T = LowRankTransform(np.zeros((3, 1)), np.zeros((1, 3)))
-    np.testing.assert_array_equal(stored_factor(welch, T).factor, A)
+    np.testing.assert_array_equal(stored_factor(frame, T).factor, A)
     with refuses("needs a factor of it, and T those of its own"):
-        stored_factor(welch, np.eye(3))
+        stored_factor(frame, np.eye(3))
     dual = {"multipliers": np.zeros(3), "H": np.eye(3)}
     with refuses("needs a factor of it"):
         stored_factor(Certificate("tradeoff", dual, {"criterion": "squared"}), T)
     with refuses("check rank"):
-        stored_factor(Certificate("welch", {"factor": A}, {"criterion": "squared"}), T)
+        stored_factor(replace(frame, info={"criterion": "squared"}), T)
     G, uncorrelated = correlations_of(T, FactoredCorrelation(A))
     assert not uncorrelated
     np.testing.assert_allclose(G.toarray(), A.T @ A, atol=1e-15)

@@ -10,9 +10,10 @@ import pytest
 
 from skcoral import decorrelate, maximize_fidelity
 from skcoral.bounds.arithmetic import Floats
+from skcoral.bounds.factored import factor_bound
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
-from skcoral.certificates.frame_claims import frame_proof
-from skcoral.certificates.settling import settle_factored
+from skcoral.certificates.certify import rechecked_by_factor
+from skcoral.core.goals import Budget
 
 ROWS = np.random.default_rng(3).normal(size=(3, 4))
 R = np.corrcoef(ROWS.T)
@@ -27,10 +28,10 @@ def made(criterion: str) -> Any:
         if criterion == "squared":
             _MADE[criterion] = maximize_fidelity(R, answer.objective)
         else:
-            details = {**answer.details, "budget": answer.objective}
+            goal = Budget(answer.objective, 1.0)
             values, vectors = np.linalg.eigh(R)
             A = (vectors * np.sqrt(np.maximum(values, 0.0))).T[-2:]
-            _MADE[criterion] = settle_factored(replace(answer, details=details), A)
+            _MADE[criterion] = rechecked_by_factor(replace(answer, goal=goal), A)
     return _MADE[criterion]
 
 
@@ -50,9 +51,9 @@ def test_budgets(criterion: str) -> None:
             ("rho_upper", -5e-9, "largest floor"),
             ("rho_upper", -0.5, "largest floor"),
         ):
-            value = result.objective if name == "budget" else result.details[name]
-            details = {**result.details, name: value + step}
-            assert claim in wrong(replace(result, details=details), judge), (name, step)
+            value = result.objective if name == "budget" else result.goal.rho_upper
+            goal = replace(result.goal, **{name: value + step})
+            assert claim in wrong(replace(result, goal=goal), judge), (name, step)
 
 
 def settled(excess: float, room: float) -> tuple[str, float]:
@@ -64,10 +65,11 @@ def settled(excess: float, room: float) -> tuple[str, float]:
     S = np.corrcoef(np.random.default_rng(4).normal(size=(3, 6)).T)
     frame = decorrelate(S, 0.999)
     A, lam = (frame.certificate.arrays[name] for name in ("factor", "multipliers"))
-    lower = float(frame_proof(frame, A, Floats(3)).bound.lower)
-    details = {**frame.details, "budget": lower + 2 * lam.sum() * room}
-    result = settle_factored(replace(frame, objective=lower * (1 + excess), details=details), A)
-    assert result.details["rho_upper"] == pytest.approx(min(0.999 + room, 1.0), abs=1e-10)
+    given = frame.certificate, "squared", None, frame.rho_min
+    lower = float(factor_bound(*given, A, Floats(3)).bound.lower)
+    goal = Budget(lower + 2 * lam.sum() * room, 1.0)
+    result = rechecked_by_factor(replace(frame, objective=lower * (1 + excess), goal=goal), A)
+    assert result.goal.rho_upper == pytest.approx(min(0.999 + room, 1.0), abs=1e-10)
     return result.status, result.objective
 
 
@@ -93,9 +95,9 @@ def test_a_bound_on_the_worst_pair_is_not_linear_in_the_floors() -> None:
     frame = decorrelate(S, 0.999)
     assert frame.certificate.kind == "frame"
     certificate = replace(frame.certificate, info={**frame.certificate.info, "criterion": "worst"})
-    result = replace(frame, certificate=certificate, criterion="worst", details={"budget": 0.99})
-    proof = frame_proof(result, certificate.arrays["factor"], Floats(3))
-    top = proof.highest_floor(result)
+    given = certificate, "worst", None, frame.rho_min
+    proof = factor_bound(*given, certificate.arrays["factor"], Floats(3))
+    top = proof.highest_floor(0.99, "worst", 0.999)
     pairs, lam = 10, certificate.arrays["multipliers"]
     squares = pairs * float(proof.bound.lower) ** 2
     assert top == pytest.approx(0.999 + (pairs * 0.99**2 - squares) / (2 * lam.sum()), rel=1e-9)
@@ -108,10 +110,10 @@ def test_prices_within_a_budget_are_those_of_the_proof() -> None:
     result = made("squared")
     A = result.certificate.arrays["factor"]
     said = replace(result, prices=np.full(4, 7.0), weights=np.full(4, 3.0), lower_bound=0.0)
-    found = settle_factored(said, A)
+    found = rechecked_by_factor(said, A)
     np.testing.assert_allclose(found.weights, result.weights, atol=1e-12)
     np.testing.assert_allclose(found.prices, 2 * found.weights, atol=1e-12)
     assert found.prices.max() > 0.05
     assert found.lower_bound == pytest.approx(result.lower_bound, abs=1e-10)
-    whole = settle_factored(replace(said, rho_min=np.ones(4)), A)
+    whole = rechecked_by_factor(replace(said, rho_min=np.ones(4)), A)
     np.testing.assert_array_equal(whole.prices, np.full(4, 7.0))

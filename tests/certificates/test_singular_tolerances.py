@@ -12,7 +12,7 @@ import pytest
 from skcoral.bounds.arithmetic import Floats
 from skcoral.certificates import check, prove
 from skcoral.certificates.frame_claims import FrameLedger
-from skcoral.core.results import Certificate
+from skcoral.core.certificate import Certificate
 from skcoral.exceptions import CertificateError
 
 from .test_singular import HONEST, R, Z
@@ -59,7 +59,8 @@ def test_columns_of_unit_length(judge: Any, step: float, refused: bool) -> None:
     c = HONEST["welch"].certificate
     A = c.arrays["factor"].copy()
     A[:, 2] *= 1 + step
-    lie = replace(HONEST["welch"], certificate=Certificate(c.kind, {"factor": A}, c.info))
+    arrays = {**c.arrays, "factor": A}
+    lie = replace(HONEST["welch"], certificate=Certificate(c.kind, arrays, c.info))
     if refused:
         with pytest.raises(CertificateError, match="unit length"):
             judge(lie, R)

@@ -11,9 +11,12 @@ import pytest
 
 from skcoral import CORAL, decorrelate, maximize_fidelity
 from skcoral.certificates import check
+from skcoral.certificates.certify import certify, rechecked
 from skcoral.core.deficiency import Relations, linear_relations
 from skcoral.core.lowrank import LowRankTransform
 from skcoral.core.measures import vif
+from skcoral.core.problem import Problem
+from skcoral.core.tolerances import MEAN_TOL
 from skcoral.core.validation import (
     check_anchors,
     check_correlation,
@@ -33,11 +36,11 @@ from skcoral.exceptions import (
     SingularCorrelationError,
 )
 from skcoral.models import load_model, save_model
-from skcoral.show.sentences import is_certified, status
-from skcoral.solvers.exact import Options, best_exact
-from skcoral.solvers.exact import results as exact_results
+from skcoral.show.sentences import status
+from skcoral.solvers.exact import best_exact
+from skcoral.solvers.exact.solver import _mean_room, exact_solution
 from skcoral.solvers.support import exactness
-from skcoral.solvers.tradeoff.results import Solved
+from skcoral.solvers.tradeoff.solved import Solved
 from skcoral.tables.matrices import named_matrix
 
 R = make_system(6)
@@ -176,9 +179,9 @@ def test_the_highest_floor_within_a_limit_on_the_vif() -> None:
     """Called optimal if its bound is no more than 1e-6 above it."""
     answer = maximize_fidelity(R, 1.1, criterion="vif")
     for above, certified in ((5e-6, False), (0.5e-6, True)):
-        details = {**answer.details, "rho_upper": float(answer.rho_min[0]) + above}
-        moved = replace(answer, details=details)
-        assert is_certified(moved) == certified
+        goal = replace(answer.goal, rho_upper=float(answer.rho_min[0]) + above)
+        moved = rechecked(replace(answer, goal=goal), R)
+        assert moved.is_certified == certified
         assert status(moved) == ("optimal within the limit" if certified else "best found")
 
 
@@ -207,8 +210,8 @@ def test_a_variable_that_takes_part_in_a_dependency(part: float, takes_part: boo
 def test_a_coefficient_that_is_named_in_a_dependency(share: float, named: bool) -> None:
     null = np.array([[1.0, -1.0, share, 0.0]])
     (told,) = linear_relations(Relations.of_null_directions(null), ["a", "b", "c", "d"])
-    assert ("c" in told) == named
-    assert "d" not in told
+    assert ("c" in told.names) == named
+    assert "d" not in told.names
 
 
 @pytest.mark.parametrize(("above", "weakest"), [(3e-9, "b"), (0.3e-9, "a")])
@@ -310,10 +313,9 @@ def test_outputs_that_a_solver_calls_uncorrelated(off: float, word: str) -> None
     floors = np.full(6, 0.3)
     best = best_exact(R, floors)
     turned = best.T @ (np.eye(6) + 0.5 * off * (np.eye(6, k=1) + np.eye(6, k=-1)))
-    answer = exact_results._result(
-        R, floors, replace(best, T=turned), Options(tuple(NAMES)), proved=True
-    )
-    assert answer.status == word
+    problem = Problem.of(R)
+    found = exact_solution(R, floors, replace(best, T=turned), problem.settings, 0.0)
+    assert certify(problem, found).status == word
 
 
 @pytest.mark.parametrize(("lost", "largest"), [(3e-8, False), (0.3e-8, True)])
@@ -327,7 +329,8 @@ def test_a_mean_fidelity_that_a_solver_calls_the_largest(lost: float, largest: b
     turn[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
     other = best.T @ turn
     assert np.mean(np.diag(C)) - np.mean(np.diag(R @ other)) == pytest.approx(lost, rel=0.01)
-    assert exact_results._has_largest_mean(R, floors, replace(best, T=other)) == largest
+    room = _mean_room(R, floors, replace(best, T=other))
+    assert (room <= MEAN_TOL) == largest
 
 
 @pytest.mark.parametrize(("gap", "closed"), [(3e-7, False), (0.3e-7, True)])

@@ -26,8 +26,8 @@ def test_ledoit_wolf_is_scikit_learns(wine):
     for asked in ("LedoitWolf", LedoitWolf, LedoitWolf()):
         coral = CORAL(0.8, covariance=asked).fit(wine)
         np.testing.assert_allclose(coral.correlation_, C / np.outer(d, d), atol=1e-12)
-    assert "LedoitWolf estimates from these 178 rows" in coral.result_.details["guarantee"]
-    assert not coral.result_.details["is_about_rows"]
+    assert "LedoitWolf estimates from these 178 rows" in coral.result_.notes.guarantee
+    assert not coral.result_.notes.is_about_rows
     outputs = coral.transform(wine)
     fidelity = [np.corrcoef(outputs[:, j], wine.iloc[:, j])[0, 1] for j in range(13)]
     np.testing.assert_allclose(coral.measured_.fidelity, fidelity, atol=1e-9)
@@ -90,5 +90,5 @@ def test_a_model_by_name_can_be_kept(wine, tmp_path):
     save_model(coral, tmp_path / "model.json")
     back = load_model(tmp_path / "model.json")
     np.testing.assert_array_equal(back.transform(wine), coral.transform(wine))
-    assert back.result_.details["confidence"] == coral.confidence_.sentence()
+    assert back.result_.notes.confidence == coral.confidence_.sentence()
     np.testing.assert_array_equal(back.floors_, coral.floors_)

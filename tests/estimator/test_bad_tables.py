@@ -27,7 +27,7 @@ def test_fewer_rows_than_columns_need_explicit_shrinkage():
     assert 0 < intensity < 1
     expected = (1 - intensity) * np.corrcoef(X, rowvar=False) + intensity * np.eye(12)
     np.testing.assert_allclose(coral.correlation_, expected, atol=1e-9)
-    assert "LedoitWolf" in coral.result_.details["guarantee"]
+    assert "LedoitWolf" in coral.result_.notes.guarantee
     np.testing.assert_allclose(coral.T_.T @ expected @ coral.T_, np.eye(12), atol=1e-8)
 
 

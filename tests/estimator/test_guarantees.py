@@ -55,7 +55,7 @@ def test_fitted_attributes_agree_with_each_other():
     assert coral.certificate_ is coral.result_.certificate
     np.testing.assert_array_equal(coral.prices_, coral.result_.prices)
     assert (coral.n_samples_seen_, coral.n_features_in_) == (300, 5)
-    assert "300 rows" in coral.result_.details["guarantee"]
+    assert "300 rows" in coral.result_.notes.guarantee
 
 
 def test_the_papers_threshold(wine):
@@ -131,9 +131,8 @@ def test_what_the_guide_says_about_columns_that_nearly_coincide(apart):
         np.abs(np.diag(on_rows[:5, 5:]) - result.fidelity).max(),
     )
     assert [w.category for w in caught] == ([RoundingWarning] if off > 1e-7 else [])
-    assert [str(w.message) for w in caught] == [
-        text for key, text in result.details.items() if key == "rounding"
-    ]
+    said = [result.notes.rounding] if result.notes.rounding else []
+    assert [str(w.message) for w in caught] == said
     if apart in (1e-3, 3e-6):
         assert bool(caught) == (apart == 3e-6)
     np.testing.assert_allclose(coral.inverse_transform(coral.transform(X)), X, atol=1e-8)

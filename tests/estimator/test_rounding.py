@@ -43,10 +43,10 @@ def test_a_fit_that_is_off_on_its_rows_says_so(noise):
     if deviation > 2 * NEGLIGIBLE:
         assert len(told) == 1
         assert f"{deviation:.0e}"[-3:] in told[0]  # the figure has the right order of magnitude
-        assert model.result_.details["rounding"] == told[0]
+        assert model.result_.notes.rounding == told[0]
     if deviation < 0.5 * NEGLIGIBLE:
         assert told == []
-        assert "rounding" not in model.result_.details
+        assert not model.result_.notes.rounding
     assert noise > 2e-5 or deviation > NEGLIGIBLE
 
 
@@ -62,7 +62,7 @@ def test_where_the_rows_are_gone_a_bound_is_reported():
     X = nearly_dependent(1e-5)
     with pytest.warns(RoundingWarning, match="may differ by up to"):
         model = CORAL(0.9).fit_moments(Moments.from_rows(X))
-    bound = float(model.result_.details["rounding"].partition("up to ")[2].partition(" ")[0])
+    bound = float(model.result_.notes.rounding.partition("up to ")[2].partition(" ")[0])
     assert bound >= off(model, X)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RoundingWarning)

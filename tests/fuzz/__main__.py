@@ -103,7 +103,7 @@ def fit(tally: Tally, kind: str, rng: Any) -> None:
     X = files.finite_table(rng)
     model = CORAL(float(rng.uniform(0, 1))).fit(X)
     Y = np.asarray(model.transform(X))
-    if len(Y) > 1 and "rounding" not in model.result_.details:
+    if len(Y) > 1 and not model.result_.notes.rounding:
         # Columns far from zero keep fewer digits: what their rows can tell.
         digits = 1e-13 * float((np.abs(X).max(axis=0) / X.std(axis=0, ddof=1)).max())
         reach = float(np.abs(np.asarray(model.components_ * model.scale_)).sum(axis=1).max())

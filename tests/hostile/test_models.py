@@ -79,7 +79,7 @@ ALTERED = {
     "fidelity text": lambda m: fields(m, "result").update(fidelity=["a"] * 4),
     "prices": lambda m: result(m, prices={"$array": [1.0], "dtype": "<f8", "shape": [1]}),
     "certificate": lambda m: fields(m, "result").update(certificate=None),
-    "details": lambda m: fields(m, "result").update(details=3),
+    "goal": lambda m: fields(m, "result").update(goal=3),
     "correlation": lambda m: result(m, correlation="=correlation"),
     "missing field": lambda m: fields(m, "result").pop("T"),
     "unknown field": lambda m: fields(m, "result").update(extra=1),
@@ -100,8 +100,8 @@ ALTERED = {
     "void type": lambda m: fields(m, "result")["T"].update(dtype="V1000000000"),
     "type of no kind": lambda m: fields(m, "result")["T"].update(dtype="f8,f8"),
     "version": lambda m: m.update(version=10**30),
-    "unhashable key": lambda m: fields(m, "result").update(details={"$map": [[[1], 2]]}),
-    "map of one": lambda m: fields(m, "result").update(details={"$map": [[1]]}),
+    "unhashable key": lambda m: fields(m, "result").update(notes={"$map": [[[1], 2]]}),
+    "map of one": lambda m: fields(m, "result").update(notes={"$map": [[1]]}),
 }  # fmt: skip
 
 

@@ -52,7 +52,7 @@ def test_a_floor_that_is_not_proved_is_the_highest_found():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = maximize_fidelity(R, 6.0)
-    low, high = float(found.rho_min.min()), float(found.details["rho_upper"])
+    low, high = float(found.rho_min.min()), float(found.goal.rho_upper)
     assert words.goal(replace(found, status="best_found")) == (
         f"The floor {low:.6g} is the highest found at which the sum of squared residual "
         f"correlations is at most 6 (proved: none above {high:.6g} is possible)."

@@ -39,9 +39,10 @@ def choose_level(problem: Problem, threshold: Threshold) -> None:
         state.bound(st.number_input, "Largest VIF allowed in the outputs", mode, 1.0, step=0.1)
         return
     slider, button = st.columns([4, 1], vertical_alignment="bottom")
-    least = "uncorrelated" if threshold.rank is None else "as little correlated as is possible"
+    exact = threshold.least_residual == 0
+    least = "uncorrelated" if exact else "as little correlated as is possible"
     button.button(
-        "To ρ★" if threshold.rank is None else "To the least",
+        "To ρ★" if exact else "To the least",
         on_click=_take,
         args=(rounded_down(threshold.value, 3),),
         help=f"The highest floor at which the outputs can still be {least}.",

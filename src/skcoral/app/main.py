@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 
 import streamlit as st
@@ -113,8 +112,7 @@ def _say_data(problem: Problem) -> None:
 
 def _offer_removal(source: Source, found: Deficiency) -> None:
     for relation in found.relations[:10]:
-        quoted = re.sub("`([^`]*)`", r"“\1”", relation)
-        st.markdown(f"- {plain(quoted)}")
+        st.markdown(f"- {plain(relation.text('“', '”'))}")
     redundant = [name for name in found.redundant if name in variables(source, state.current())]
     if redundant:
         _leave_out_button(redundant)

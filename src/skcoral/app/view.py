@@ -171,8 +171,8 @@ def _say(problem: Problem, result: Decorrelation, found: Measured, chosen: dict[
 
     A result is green where it is certified for the rows and nothing about the data is in doubt.
     """
-    plain_case = words.is_certified(result) and words.is_about_rows(result)
-    sure = str(result.details.get("confidence", ""))
+    plain_case = result.is_certified and result.notes.is_about_rows
+    sure = result.notes.confidence
     told = [
         words.goal(result),
         sure,

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral.bounds.arithmetic import Arithmetic
+from skcoral.bounds.arithmetic import Arithmetic, Floats
 from skcoral.bounds.dual import multipliers_and_matrix
 from skcoral.bounds.enclosures import Enclosure, exactly, up_to
 from skcoral.bounds.outputs import Outputs
@@ -45,6 +45,20 @@ def mean_room(
     weights, S, _ = multipliers_and_matrix(arrays, ("weights", "S"), outputs.k)
     every = np.arange(outputs.k)
     return _sum_room(weights, S, every, outputs.B, outputs, R, arithmetic)
+
+
+def proved_mean_room(R: Array, rho_min: Array, weights: Array, S: Array, T: Array) -> float:
+    """By how much the mean fidelity of an exact decorrelator can exceed that of T, proved.
+
+    Infinite where ``S`` proves nothing.
+    """
+    arithmetic = Floats()
+    outputs = Outputs(T, np.eye(len(R)), rho_min, R, arithmetic)
+    try:
+        room = mean_room({"weights": weights, "S": S}, outputs, R, arithmetic)
+    except CertificateError:
+        return np.inf
+    return float(room.upper)
 
 
 def rest_room(

@@ -18,11 +18,12 @@ import numpy as np
 
 from skcoral.bounds.arithmetic import Arithmetic, column_dots
 from skcoral.bounds.definiteness import definite, first_definite
-from skcoral.bounds.dual import multipliers_and_matrix, numbers
+from skcoral.bounds.dual import numbers
 from skcoral.bounds.enclosures import Enclosure, exactly, up_to
-from skcoral.bounds.tradeoff import Floors, complete_square, conjugate
+from skcoral.bounds.tradeoff import Floors
 from skcoral.core.arrays import Array
-from skcoral.core.results import FACTOR_TOL, Certificate
+from skcoral.core.certificate import Certificate
+from skcoral.core.tolerances import FACTOR_TOL
 from skcoral.exceptions import CertificateError
 
 _SHIFTS = (1e-15, 1e-14, 1e-13, 1e-12)
@@ -65,36 +66,6 @@ def criterion_bound(criterion: str, squares: Enclosure, p: int) -> Enclosure:
     if criterion != "worst":
         return squares
     return (squares.at_least(0.0) / max(p * (p - 1) / 2, 1.0)).sqrt()
-
-
-def squares_bound(
-    certificate: Certificate, rho_min: Array, A: Array, arithmetic: Arithmetic
-) -> Enclosure:
-    """Lower bound of D2 that a certificate of kind "frame" or "welch" proves."""
-    r, p = A.shape
-    if certificate.kind == "welch":
-        return (exactly(float(p * p)) / float(r) - float(p)) * 0.5
-    return from_dual(*spent(certificate.arrays, "multipliers", rho_min, A, arithmetic), p)
-
-
-def lifted_bound(
-    arrays: Mapping[str, Array],
-    criterion: str,
-    weights: Array | None,
-    rho_min: Array,
-    A: Array,
-    arithmetic: Arithmetic,
-) -> Enclosure:
-    """``φ ≥ 2ρᵀλ - tr H - φ*(off H) - tr(D_λ AᵀA D_λ H⁻¹)``, which holds for any rank."""
-    r, p = A.shape
-    lam, H, on = multipliers_and_matrix(arrays, ("multipliers", "H"), p)
-    if not len(on):
-        return exactly(0.0)
-    weights = 1.0 - np.eye(p) if weights is None else weights
-    square = complete_square(arithmetic, np.eye(r), A[:, on], lam[on], H, "`H`")
-    penalty, outside = conjugate(criterion, H, weights[np.ix_(on, on)])
-    floors = floors_of_columns(A[:, on], rho_min[on], arithmetic)
-    return (square.value(floors) - penalty) / outside
 
 
 def floors_of_columns(A: Array, rho_min: Array, arithmetic: Arithmetic) -> Floors:

@@ -44,7 +44,15 @@ _DECADES = range(1, 13)  # below the least diagonal entry of H, where its eigenv
 def rank_bound(
     arrays: Mapping[str, Array], rho_min: Array, A: Array, arithmetic: Arithmetic
 ) -> Enclosure:
-    """Lower bound of D2 that a certificate of kind "rank" proves."""
+    """Lower bound of D2 that a certificate of kind "rank" proves, with H whole or as factors."""
+    whole = "H" in arrays
+    return (_dense if whole else _factored)(arrays, rho_min, A, arithmetic)
+
+
+def _dense(
+    arrays: Mapping[str, Array], rho_min: Array, A: Array, arithmetic: Arithmetic
+) -> Enclosure:
+    """Lower bound of D2 by H and the diagonal of S."""
     r, p = A.shape
     H = numbers(arrays["H"], (p, p), "`H`", symmetric=True)
     lam = numbers(arrays["multipliers"], (p,), "`multipliers`", nonnegative=True)
@@ -85,10 +93,10 @@ def largest_squares(S: Array, r: int, arithmetic: Arithmetic) -> Enclosure:
     return whole - Enclosure(0.0, float(most.upper))
 
 
-def rank_factor_bound(
+def _factored(
     arrays: Mapping[str, Array], rho_min: Array, A: Array, arithmetic: Arithmetic
 ) -> Enclosure:
-    """Lower bound of D2 that a certificate of kind "rank_factor" proves."""
+    """Lower bound of D2 by V and κ."""
     r, p = A.shape
     V = numbers(arrays["V"], (r, p), "`V`")
     lam = numbers(arrays["multipliers"], (p,), "`multipliers`", nonnegative=True)

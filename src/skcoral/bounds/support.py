@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg as sla
 
-from skcoral.bounds.arithmetic import Arithmetic
+from skcoral.bounds.arithmetic import Arithmetic, Floats
 from skcoral.bounds.columns import Proved, proved_columns
 from skcoral.bounds.definiteness import (
     Proof,
@@ -32,7 +32,7 @@ from skcoral.bounds.enclosures import UNIT, Enclosure, around, exactly, up_to
 from skcoral.bounds.moments import MomentDual, Spheres, moment_bound, unpacked
 from skcoral.bounds.tradeoff import along, conjugate
 from skcoral.core.arrays import Array
-from skcoral.core.results import Certificate
+from skcoral.core.certificate import Certificate
 from skcoral.exceptions import CertificateError
 
 _MARGINS = (1e-13, 1e-12, 1e-10, 1e-8)
@@ -53,6 +53,15 @@ def support_bound(
     # No criterion changes by more than this if fixed columns move that far.
     apart = 4.0 * bound.k * sum(one.apart for one in bound.columns)
     return value - up_to(apart) if apart > 0 else value
+
+
+def proved_bound(
+    R: Array, rho_min: Array, certificate: Certificate, anchors: Array | None = None
+) -> float:
+    """The lower bound that a dual point proves, from R and its arrays alone."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        bound = support_bound(certificate, rho_min, R, Floats(), anchors)
+    return max(float(bound.lower), 0.0)
 
 
 class _Bound:

@@ -20,6 +20,7 @@ import scipy.linalg as sla
 
 from skcoral.bounds.arithmetic import Arithmetic
 from skcoral.bounds.definiteness import definite, first_definite
+from skcoral.bounds.dual import numbers
 from skcoral.bounds.enclosures import Enclosure, around, exactly, up_to
 from skcoral.core.arrays import Array
 from skcoral.exceptions import CertificateError
@@ -106,6 +107,33 @@ def complete_square(
     defect = arithmetic.enclosure(arithmetic.apply(X.T, image), np.eye(len(H)))
     slack = (defect * shifted).total() - up_to(rest)
     return Square(arithmetic, kappa, anchored(arithmetic, B, image), slack)
+
+
+def tradeoff_bound(
+    arithmetic: Arithmetic,
+    R: Array,
+    B: Array,
+    kappa: Array,
+    H: Array,
+    floors: Floors,
+    criterion: str,
+    weights: Array | None,
+) -> Enclosure:
+    """Return what (★) proves: ``φ ≥ 2 Σ κ_j c_j - tr H - φ*(off H) - tr(D_κ BᵀRB D_κ H⁻¹)``.
+
+    ``weights`` are those of the pairs, one by default.
+    """
+    k = len(kappa)
+    kappa = numbers(kappa, (k,), "`multipliers`", nonnegative=True)
+    H = numbers(H, (k, k), "`H`", symmetric=True)
+    on = np.flatnonzero((kappa > 0) | np.any(H != 0, axis=0))
+    if not len(on):
+        return exactly(0.0)  # no criterion is negative
+    H, weights = H[np.ix_(on, on)], 1.0 - np.eye(k) if weights is None else weights
+    square = complete_square(arithmetic, R, B[:, on], kappa[on], H, "H")
+    penalty, outside = conjugate(criterion, H, weights[np.ix_(on, on)])
+    bound: Enclosure = (square.value(floors[on]) - penalty) / outside
+    return bound
 
 
 def anchored(arithmetic: Arithmetic, B: Array, image: Any) -> Any:

@@ -15,8 +15,11 @@ from skcoral.certificates.reading import claimed_matrix, require_distinct
 from skcoral.certificates.thresholds import judge_threshold
 from skcoral.core.arrays import Array
 from skcoral.core.lowrank import FactoredCorrelation
-from skcoral.core.results import FACTOR_TOL, Decorrelation, Threshold
+from skcoral.core.results import Decorrelation, SingularDecorrelation, SingularThreshold, Threshold
+from skcoral.core.tolerances import FACTOR_TOL
 from skcoral.exceptions import CertificateError
+
+_SINGULAR = (SingularDecorrelation, SingularThreshold)
 
 
 def check(result: Threshold | Decorrelation, R: Any = None, *, factor: Any = None) -> Check:
@@ -125,7 +128,7 @@ def _matrix_or_factor(result: Any, R: Any, factor: Any) -> tuple[Array | None, A
         raise CertificateError("give the correlation matrix R, or a factor of it.")
     if R is not None:
         return claimed_matrix(result, R), None
-    if getattr(result, "rank", None) is None and getattr(result, "anchors", None) is None:
+    if not isinstance(result, _SINGULAR) and getattr(result, "anchors", None) is None:
         raise CertificateError("a factor goes with results of rank below p; give R.")
     factor = np.asarray(factor, dtype=np.float64)
     if not np.isfinite(factor).all():
@@ -138,7 +141,7 @@ def _judge(result: Any, R: Array | None, factor: Array | None, arithmetic: Arith
     """Judge every claim."""
     # Overflow and undefined operations end in intervals that prove nothing.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        if R is not None and result.rank is None:
+        if R is not None and not isinstance(result, _SINGULAR):
             # Independent composites say all there is to know about a singular R.
             composites = getattr(result, "anchors", None) is not None
             require_definite(arithmetic, R, slack=FACTOR_TOL if composites else 0.0)

@@ -6,7 +6,6 @@ inequality that the certificate's arrays plug into, and the status has to follow
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -14,25 +13,32 @@ import numpy as np
 from skcoral.bounds.arithmetic import Arithmetic
 from skcoral.bounds.dual import multipliers_and_matrix, number, numbers
 from skcoral.bounds.enclosures import Enclosure, exactly
-from skcoral.bounds.exact import floor_room, mean_room, rest_room
-from skcoral.bounds.support import support_bound
-from skcoral.bounds.tradeoff import complete_square, conjugate
 from skcoral.certificates import supports
 from skcoral.certificates.attained import Attained, FactorAttained
-from skcoral.certificates.frame_claims import FrameLedger, frame_prices, frame_proof
+from skcoral.certificates.evaluation import (
+    evaluate,
+    evaluate_factored,
+    fidelity_rooms,
+    prices_of,
+)
+from skcoral.certificates.frame_claims import FrameLedger
 from skcoral.certificates.inflation import expect_limit
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.reading import (
-    FRAME_KINDS,
     agree,
     dual_parts,
     require_fields,
 )
 from skcoral.core.arrays import Array
+from skcoral.core.goals import Budget, VifLimit
 from skcoral.core.results import (
+    Decorrelation,
+    RestrictedDecorrelation,
+    SingularDecorrelation,
+)
+from skcoral.core.tolerances import (
     BOUND_TOL,
     BUDGET_TOL,
-    CROWDED,
     EXACT_TOL,
     FACTOR_TOL,
     FLOOR_TOL,
@@ -41,7 +47,6 @@ from skcoral.core.results import (
     PRICE_TOL,
     REPORTED_TOL,
     UNIT_VARIANCE_TOL,
-    Decorrelation,
 )
 from skcoral.exceptions import CertificateError
 
@@ -53,22 +58,22 @@ def judge_decorrelation(
 
     Also returns the bound and the residual.
     """
-    if result.anchors is not None and result.rank is not None:
+    singular = isinstance(result, SingularDecorrelation)
+    if result.anchors is not None and singular:
         raise CertificateError("a rank below p is not combined with anchors.")
     if result.anchors is not None and factor is not None:
         result, R, factor = *_in_factor_space(result, factor, arithmetic), None
     claims = _Claims(result, R, factor, arithmetic)
-    if claims.kind in FRAME_KINDS or (R is None and "factor" in claims.arrays):
-        if result.anchors is not None:
-            raise CertificateError("a frame is not combined with anchors.")
+    if singular:
+        claims.expect_rank()
+    if "factor" in claims.arrays:
         attained, bound = claims.frame()
     elif R is not None:
         attained = claims.attained = Attained(result, R, arithmetic)
         claims.of_T(attained)
         bound = claims.bound_by_kind(R)
     else:
-        raise CertificateError(f"a certificate of the kind {claims.kind!r} needs R itself.")
-    claims.expect_rank()
+        raise CertificateError("a certificate without a factor needs R itself.")
     if result.R is not None and R is not None:
         off = np.abs(result.R - R).max()
         claims.within("R", off, BOUND_TOL, "the result is about another R (off by {:.1e})")
@@ -90,46 +95,6 @@ def _in_factor_space(
             raise CertificateError("outputs or anchors need more digits than floats have.")
         moved.append(found.middle)
     return replace(result, T=moved[0], anchors=moved[1], R=None), np.eye(len(factor))
-
-
-def tradeoff_bound(
-    result: Decorrelation,
-    arrays: Mapping[str, Array],
-    attained: Attained,
-    R: Array,
-    arithmetic: Arithmetic,
-) -> Enclosure:
-    """Return what ``φ ≥ 2ρᵀλ - tr H - φ*(off H) - tr(D R D H⁻¹)`` proves."""
-    multipliers, H, on = multipliers_and_matrix(arrays, ("multipliers", "H"), attained.k)
-    if not len(on):
-        return exactly(0.0)  # no criterion is negative
-    kappa = attained.scaled(multipliers)[on]
-    square = complete_square(arithmetic, R, attained.B[:, on], kappa, H, "H")
-    penalty, outside = conjugate(result.criterion, H, attained.weights[np.ix_(on, on)])
-    bound: Enclosure = (square.value(attained.floors[on]) - penalty) / outside
-    return bound
-
-
-def highest_floor(result: Decorrelation, bound: Enclosure, attained: Attained) -> float:
-    """A common floor that no transformation within the budget exceeds, by the slopes of a bound."""
-    if "budget" not in result.details:
-        return np.inf
-    multipliers = attained.scaled(result.certificate.arrays["multipliers"])
-    slope = (attained.length * (2.0 * multipliers)).total()
-    reach = (exactly(number(result.details["budget"], "the budget")) - bound) / slope
-    return float((reach + float(result.rho_min.max())).upper)
-
-
-def fidelity_rooms(
-    kind: str, arrays: Mapping[str, Array], attained: Attained, R: Array, arithmetic: Arithmetic
-) -> dict[str, Enclosure]:
-    """By how much another exact decorrelator can exceed T, in what it is said to have most of."""
-    if kind == "exact":
-        return {"mean fidelity": mean_room(arrays, attained, R, arithmetic)}
-    return {
-        "floors": floor_room(arrays, attained, R, arithmetic),
-        "mean fidelity": rest_room(arrays, attained, R, arithmetic),
-    }
 
 
 class _Claims(FrameLedger):
@@ -154,22 +119,22 @@ class _Claims(FrameLedger):
         else:
             attained = FactorAttained(result, A, self.arithmetic)
         self.of_T(attained)
-        proof = frame_proof(result, A, self.arithmetic)
-        self.bound(proof.bound, attained.residual, proof.highest_floor(result))
-        prices = frame_prices(result, proof.slopes, attained.largest)
-        self.prices(prices, 0.5 * proof.slopes, PRICE_TOL, PRICE_TOL)
-        return attained, proof.bound
+        proved = evaluate_factored(result, A, self.arithmetic)
+        self.bound(proved.bound, attained.residual, proved.top)
+        prices = prices_of(result, proved.slopes, attained.largest)
+        self.prices(prices, 0.5 * proved.slopes, PRICE_TOL, PRICE_TOL)
+        return attained, proved.bound
 
     def bound_by_kind(self, R: Array) -> Enclosure:
         """The claims that depend on the inequality, at full rank; return the lower bound."""
-        if "max_vif" in self.result.details:
-            expect_limit(self, self.result, self.attained, R, self.arithmetic)
-        if self.kind in ("exact", "threshold"):
+        if isinstance(self.result.goal, VifLimit):
+            expect_limit(self, self.result, self.result.goal, self.attained, R, self.arithmetic)
+        if self.result.certificate.is_exact:
             self.exact(R)
             return exactly(0.0)
-        if self.kind == "tradeoff":
-            return self.tradeoff(R)
-        return self.support(R)
+        if isinstance(self.result, RestrictedDecorrelation):
+            return self.support(self.result, R)
+        return self.tradeoff(R)
 
     def of_T(self, attained: Attained | FactorAttained) -> None:
         """Unit variances and floors; correlations, fidelities and objective are those of T."""
@@ -192,24 +157,17 @@ class _Claims(FrameLedger):
 
     def tradeoff(self, R: Array) -> Enclosure:
         """The bound of (★), a budget, and prices."""
-        result, arrays, attained = self.result, self.arrays, self.attained
-        bound = tradeoff_bound(result, arrays, attained, R, self.arithmetic)
-        multipliers = arrays["multipliers"]
-        self.bound(bound, attained.residual, highest_floor(result, bound, attained))
-        costs = np.any(arrays["H"] - np.diag(np.diag(arrays["H"])) != 0, axis=1)
-        if result.rank is not None and multipliers.any():  # H need not show what T leaves
-            costs = attained.largest > CROWDED
-        whole = np.where(costs, np.inf, 0.0)
-        self.prices(np.where(result.rho_min >= 1, whole, 2.0 * multipliers), multipliers)
-        return bound
+        proved = evaluate(self.result, self.attained, R, self.arithmetic)
+        self.bound(proved.bound, self.attained.residual, proved.top)
+        prices = prices_of(self.result, proved.slopes, self.attained.largest)
+        self.prices(prices, 0.5 * proved.slopes)
+        return proved.bound
 
-    def support(self, R: Array) -> Enclosure:
+    def support(self, result: RestrictedDecorrelation, R: Array) -> Enclosure:
         """The bound on a support, its zeros and prices."""
-        result, worst = self.result, self.attained.worst
+        worst = self.attained.worst
         supports.expect_support(self, result, R)
-        bound = support_bound(
-            result.certificate, result.rho_min, R, self.arithmetic, result.anchors
-        )
+        bound = evaluate(result, self.attained, R, self.arithmetic).bound
         if result.status == "exact":
             self.order(bound, self.attained.residual)
             self.uncorrelated()
@@ -227,17 +185,17 @@ class _Claims(FrameLedger):
         told = f"without a trade-off the lower bound is 0, not {result.lower_bound:.9g}"
         self.expect("lower bound", result.lower_bound == 0.0, told)
         try:
-            rooms = fidelity_rooms(self.kind, self.arrays, self.attained, R, self.arithmetic)
+            rooms = fidelity_rooms(result, self.attained, R, self.arithmetic)
         except CertificateError:
             if result.status == "exact":
                 raise
             rooms = {"mean fidelity": Enclosure(np.inf, np.inf)}
-        if "budget" in result.details:
+        if isinstance(result.goal, Budget):
             # The floors of exact decorrelators bound those within a budget of zero, and no others.
             top = np.inf
-            if "floors" in rooms and number(result.details["budget"], "the budget") == 0:
+            if "floors" in rooms and result.goal.budget == 0:
                 top = float((rooms["floors"] + float(result.rho_min.max())).upper)
-            self.budget(self.attained.residual, top)
+            self.budget(result.goal, self.attained.residual, top)
         if result.status in ("exact", "best_found"):
             self.uncorrelated()
         if result.status == "exact":
@@ -294,25 +252,26 @@ class _Claims(FrameLedger):
         that no transformation within the budget exceeds.
         """
         self.order(bound, residual)
-        open_floor = "budget" in self.result.details and self.budget(residual, top)
+        goal, status = self.result.goal, self.result.status
+        if isinstance(goal, VifLimit):  # the status is about the floor
+            return
+        open_floor = isinstance(goal, Budget) and self.budget(goal, residual, top)
         gap = float((residual - max(float(bound.lower), 0.0)).upper)
         limit = OPTIMAL_GAP * max(1.0, self.result.objective)
         told = f"the gap is {gap:.1e}"
-        if self.result.status == "optimal":
+        if status == "optimal":
             self.expect("status", gap <= limit, told)
             self.expect("status", not open_floor, "the bound on the common floor leaves a gap")
-        elif self.result.status == "exact":
+        elif status == "exact":
             told = "'exact' needs a certificate of the exact regime, this is a trade-off"
             self.expect("status", False, told)
         else:
             told = f"{told}, so the status is 'optimal'"
             self.expect("status", open_floor or gap > 0.5 * limit, told, modest=True)
 
-    def budget(self, residual: Enclosure, top: float) -> bool:
+    def budget(self, goal: Budget, residual: Enclosure, top: float) -> bool:
         """Judge a budget and the bound ``top`` on its floor; return whether that leaves a gap."""
-        details, floors = self.result.details, self.result.rho_min
-        budget = number(details["budget"], "the budget")
-        reported = number(details.get("rho_upper"), "the bound on the floor")
+        floors, budget, reported = self.result.rho_min, goal.budget, goal.rho_upper
         self.expect(
             "budget",
             residual.upper <= budget + BUDGET_TOL * max(1.0, budget),

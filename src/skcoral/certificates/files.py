@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
+from dataclasses import fields as fields_of
 from typing import Any
 
 import numpy as np
@@ -32,18 +33,21 @@ from skcoral.certificates.json_values import (
 )
 from skcoral.certificates.ledger import Check
 from skcoral.certificates.reading import claimed_matrix
+from skcoral.core.certificate import Certificate
 from skcoral.core.display import printable
 from skcoral.core.files import replacing
+from skcoral.core.goals import Budget, Floors, Goal, VifLimit
 from skcoral.core.limits import read_file
 from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
 from skcoral.core.results import (
-    OPTIMAL_GAP,
-    REPORTED_TOL,
-    Certificate,
     Decorrelation,
+    RestrictedDecorrelation,
+    SingularDecorrelation,
+    SingularThreshold,
     Status,
     Threshold,
 )
+from skcoral.core.tolerances import OPTIMAL_GAP, REPORTED_TOL
 from skcoral.core.validation import check_names
 from skcoral.exceptions import CertificateError, CoralError, TooLargeError
 
@@ -54,7 +58,6 @@ _THRESHOLD = ("lower", "upper", "zca", "trace")
 _NUMBERS = ("objective", "lower_bound")
 _ARRAYS = ("fidelity", "rho_min", "prices", "weights", "pair_weights", "anchors")
 _DECORRELATION = {*_SHARED, *_NUMBERS, *_ARRAYS, "criterion", "status", "support", "budget"}
-_BUDGET, _LIMIT = {"budget", "rho_upper"}, {"max_vif", "largest_vif", "rho_upper"}
 _OPEN = "open"  # both words for an open gap claim the same
 
 
@@ -136,7 +139,7 @@ def certificate_text(result: Threshold | Decorrelation, R: Any, *, sources: Any 
         "sources": list(check_names(names, result.T.shape[0])),
         "names": list(result.names),
         "R": matrix,
-        "rank": result.rank,
+        "rank": result.certificate.info.get("rank"),
         "T": T,
     }
     if isinstance(result, Threshold):
@@ -144,15 +147,14 @@ def certificate_text(result: Threshold | Decorrelation, R: Any, *, sources: Any 
         claim |= result.bounds
     else:
         claim |= {name: getattr(result, name) for name in (*_ARRAYS, *_NUMBERS, "criterion")}
-        details, known = result.details, result.status in ("exact", "optimal")
-        on = result.certificate.kind == "support" and "support" in details
+        goal, support = result.goal, result.certificate.arrays.get("support")
         claim |= {
-            "status": result.status if known else _OPEN,
-            "support": np.asarray(details["support"]).astype(int) if on else None,
-            "budget": {name: details[name] for name in _BUDGET} if "budget" in details else None,
+            "status": result.status if result.is_certified else _OPEN,
+            "support": None if support is None else np.asarray(support).astype(int),
+            "budget": vars(goal) if isinstance(goal, Budget) else None,
         }
-        if "max_vif" in details:
-            claim["vif"] = {name: details[name] for name in _LIMIT}
+        if isinstance(goal, VifLimit):
+            claim["vif"] = vars(goal)
     certificate = result.certificate
     proof = {"kind": certificate.kind, "arrays": certificate.arrays, "info": certificate.info}
     content = {"claim": coded(claim), "proof": coded(proof)}
@@ -242,6 +244,8 @@ def parse_certificate(data: bytes | str) -> CertificateFile:
     for name, a in arrays.items():
         if not np.array_equal(dual.arrays[name], a):
             raise CertificateError(f"`{name}` is not symmetric.")
+    if rank != proof["info"].get("rank"):
+        raise CertificateError(f"the claim is of rank {rank}, the proof of another.")
     T, R = transform_of(claim["T"]), claim["R"]
     R = stored_factor(dual, T) if R is None else array_of(R, "`R`")
     if isinstance(R, np.ndarray) and (isinstance(T, LowRankTransform) or R.shape != (len(T),) * 2):
@@ -288,8 +292,8 @@ def _content(data: bytes | str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _threshold(claim: dict[str, Any], dual: Certificate, T: Any) -> Threshold:
     found = {name: number_of(claim[name], f"`{name}`") for name in _THRESHOLD}
-    p, rank = T.shape[0], claim["rank"]
-    return Threshold(
+    kind = Threshold if claim["rank"] is None else SingularThreshold
+    return kind(
         lower=found["lower"],
         upper=found["upper"],
         weights=dual.arrays.get("weights", np.zeros(0)),
@@ -300,37 +304,31 @@ def _threshold(claim: dict[str, Any], dual: Certificate, T: Any) -> Threshold:
         certificate=dual,
         n_iter=0,
         tol=OPTIMAL_GAP,
-        rank=rank,
-        least_residual=0.5 * (p * p / rank - p) if rank else 0.0,  # what the rank alone leaves
     )
 
 
 def _decorrelation(claim: dict[str, Any], dual: Certificate, T: Any, R: Any) -> Decorrelation:
-    details: dict[str, Any] = {}
+    kind: type[Decorrelation] = Decorrelation if claim["rank"] is None else SingularDecorrelation
     if (claim["support"] is None) == (dual.kind == "support"):
         raise CertificateError("a support goes with a certificate of the kind 'support'.")
     if claim["support"] is not None:
-        details["support"] = array_of(claim["support"], "`support`")
-    if claim["budget"] is not None and "vif" in claim:
-        raise CertificateError("a floor is maximised within a budget or a limit, not both.")
-    for name, wanted in (("budget", _BUDGET), ("vif", _LIMIT)):
-        if name in claim and (claim[name] is not None or name == "vif"):
-            require_keys(claim[name], wanted, f"the {name}")
-            details |= {key: number_of(v, f"`{key}`") for key, v in claim[name].items()}
+        kind, support = RestrictedDecorrelation, array_of(claim["support"], "`support`")
+        if not np.array_equal(support, dual.arrays.get("support", np.zeros(0))):
+            raise CertificateError("the certificate is about another support than the claim.")
     with np.errstate(over="ignore", invalid="ignore"):
         G, uncorrelated = correlations_of(T, R)
     words: dict[Any, Status] = {"exact": "exact", "optimal": "optimal", _OPEN: "best_found"}
     if not isinstance(claim["status"], str) or claim["status"] not in words:
         told = f"a status is 'exact', 'optimal' or 'open', got {claim['status']!r}."
         raise CertificateError(told)
-    if dual.kind in ("exact", "threshold") and not uncorrelated:
+    if dual.is_exact and not uncorrelated:
         words[_OPEN] = "not_converged"
     fields: dict[str, Any] = {name: number_of(claim[name], f"`{name}`") for name in _NUMBERS}
     for name in _ARRAYS:
         given, words_too = claim[name], name in ("prices", "weights")
         if given is not None or name not in ("pair_weights", "anchors"):
             fields[name] = array_of(given, f"`{name}`", open_ended=words_too)
-    return Decorrelation(
+    return kind(
         T=T,
         correlation=G,
         criterion=claim["criterion"],
@@ -338,7 +336,17 @@ def _decorrelation(claim: dict[str, Any], dual: Certificate, T: Any, R: Any) -> 
         names=names_of(claim["names"]),
         certificate=dual,
         n_iter=0,
-        details=details,
-        rank=claim["rank"],
+        goal=_goal(claim),
         **fields,
     )
+
+
+def _goal(claim: dict[str, Any]) -> Goal:
+    """What was asked for: the floors, or the highest one within a budget or a limit."""
+    if claim["budget"] is not None and "vif" in claim:
+        raise CertificateError("a floor is maximised within a budget or a limit, not both.")
+    kind, name = (VifLimit, "vif") if "vif" in claim else (Budget, "budget")
+    if claim[name] is None and name == "budget":
+        return Floors()
+    require_keys(claim[name], {field.name for field in fields_of(kind)}, f"the {name}")
+    return kind(**{key: number_of(v, f"`{key}`") for key, v in claim[name].items()})

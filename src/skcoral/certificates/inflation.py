@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from skcoral.bounds.arithmetic import Arithmetic
-from skcoral.bounds.dual import number
 from skcoral.bounds.enclosures import exactly
 from skcoral.bounds.exact import floor_room
 from skcoral.bounds.vif import least_unique, limited_room
@@ -13,20 +12,24 @@ from skcoral.certificates.attained import Attained
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.reading import VIF_PARTS
 from skcoral.core.arrays import Array
-from skcoral.core.results import BUDGET_TOL, REPORTED_TOL, Decorrelation
+from skcoral.core.goals import VifLimit
+from skcoral.core.results import Decorrelation
+from skcoral.core.tolerances import BUDGET_TOL, LIMIT_GAP, REPORTED_TOL
 
 
 def expect_limit(
-    ledger: Ledger, result: Decorrelation, attained: Attained, R: Array, arithmetic: Arithmetic
+    ledger: Ledger,
+    result: Decorrelation,
+    goal: VifLimit,
+    attained: Attained,
+    R: Array,
+    arithmetic: Arithmetic,
 ) -> None:
     """Judge a limit on the VIF: that it is kept, and the bound on the common floor within it.
 
     A VIF is compared by its reciprocal, the share of a variance that the other outputs leave.
     """
-    limit, largest, reported = (
-        number(result.details.get(name), f"`{name}`")
-        for name in ("max_vif", "largest_vif", "rho_upper")
-    )
+    limit, largest, reported = goal.max_vif, goal.largest_vif, goal.rho_upper
     unique = least_unique(attained.correlation, arithmetic)
     ledger.expect(
         "VIF",
@@ -43,7 +46,7 @@ def expect_limit(
     ledger.expect("VIF", result.rho_min.min() == floor, told)
     if set(arrays) >= VIF_PARTS:
         room = limited_room(arrays, limit, attained, R, arithmetic)
-    elif limit == 1.0 and result.certificate.kind == "threshold":  # exact decorrelators only
+    elif limit == 1.0 and result.certificate.is_exact:  # exact decorrelators only
         room = floor_room(arrays, attained, R, arithmetic)
     top = float((room + floor).upper)
     top = top if top < 1.0 else 1.0
@@ -58,3 +61,11 @@ def expect_limit(
         f"floors above {top:.9g} are proved to exceed the limit, and {reported:.9g} is reported",
         modest=True,
     )
+    if result.certificate.is_exact:
+        return  # judged as an exact decorrelator
+    closed, told = reported - floor, f"the bound on the floor leaves {reported - floor:.1e}"
+    if result.status == "optimal":
+        ledger.expect("status", closed <= LIMIT_GAP, told)
+    else:
+        told = f"{told}, so the status is 'optimal'"
+        ledger.expect("status", closed > 0.5 * LIMIT_GAP, told, modest=True)

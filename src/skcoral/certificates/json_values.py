@@ -12,9 +12,10 @@ import numpy as np
 from skcoral.bounds.frame import certified_factor, factors_apart
 from skcoral.certificates.reading import certificate_kind
 from skcoral.core.arrays import Array
+from skcoral.core.certificate import Certificate
 from skcoral.core.linalg import gram_defect
 from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
-from skcoral.core.results import EXACT_TOL, Certificate
+from skcoral.core.tolerances import EXACT_TOL
 from skcoral.core.validation import judge_correlation
 from skcoral.exceptions import CertificateError
 

@@ -13,8 +13,18 @@ import numpy as np
 
 from skcoral.bounds.dual import number, numbers
 from skcoral.core.arrays import Array
+from skcoral.core.certificate import Certificate
+from skcoral.core.goals import Budget, Floors, VifLimit
 from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
-from skcoral.core.results import Certificate, Criterion, Decorrelation, Status, Threshold
+from skcoral.core.results import (
+    Criterion,
+    Decorrelation,
+    RestrictedDecorrelation,
+    SingularDecorrelation,
+    SingularThreshold,
+    Status,
+    Threshold,
+)
 from skcoral.core.validation import (
     check_anchors,
     check_pair_weights,
@@ -29,9 +39,7 @@ PARTS: dict[str, tuple[set[str], set[str]]] = {
     "exact": ({"weights", "S"}, set()),
     "tradeoff": ({"multipliers", "H"}, {"criterion"}),
     "rank": ({"factor", "H", "multipliers", "diagonal"}, {"criterion", "rank"}),
-    "rank_factor": ({"factor", "V", "multipliers", "kappa"}, {"criterion", "rank"}),
     "frame": ({"factor", "N", "multipliers", "kappa"}, {"criterion", "rank"}),
-    "welch": ({"factor"}, {"criterion", "rank"}),
     "frame_threshold": ({"factor", "N", "weights", "kappa"}, {"rank"}),
     "support/lifted": ({"multipliers", "H", "support", "slope"}, {"bound", "criterion"}),
     "support/frame": ({"P", "eta", "support", "slope"}, {"bound", "criterion", "norm"}),
@@ -51,8 +59,8 @@ FURTHER = {
     "tradeoff": VIF_PARTS,
 }
 
-#: Those that are about the factor of a matrix of rank r < p.
-FRAME_KINDS = ("rank", "rank_factor", "frame", "welch")
+#: What H and the diagonal of a bound of the rank are replaced by in factor form.
+_FACTORED_RANK = {"factor", "V", "multipliers", "kappa"}
 
 
 def claimed_matrix(result: Any, R: Any) -> Array:
@@ -63,8 +71,6 @@ def claimed_matrix(result: Any, R: Any) -> Array:
             f"{type(result).__name__}; of a fitted CORAL, use result_ or threshold_ with "
             "correlation_."
         )
-    if result.rank is not None and type(result.rank) is not int:
-        raise CertificateError(f"a rank is a whole number or None, got {result.rank!r}.")
     matrix = judge_correlation(R)[0]
     require_names(result, frame_names(R), len(matrix))
     return matrix
@@ -120,6 +126,8 @@ def certificate_kind(certificate: Any, *, without: Collection[str] = ()) -> str:
     if not isinstance(kind, str) or kind not in PARTS:
         raise CertificateError(f"no certificate of the kind {kind!r} is known.")
     arrays, settings = PARTS[kind]
+    if kind == "rank" and "V" in certificate.arrays:
+        arrays = _FACTORED_RANK
     if kind == "tradeoff" and "rank" in info:  # of a wide table: with its factor
         settings, arrays = settings | {"rank"}, arrays | ({"factor"} & set(certificate.arrays))
     if FURTHER.get(kind, set()) & set(certificate.arrays):
@@ -145,15 +153,37 @@ def dual_parts(result: Threshold | Decorrelation) -> tuple[str, Mapping[str, Arr
             f"the certificate is about the criterion {info['criterion']!r}, the result about "
             f"{getattr(result, 'criterion', None)!r}."
         )
-    details = getattr(result, "details", {})
-    if not isinstance(details, Mapping):
-        raise CertificateError(f"`details` is a mapping, got {details!r}.")
-    limited = "max_vif" in details
+    singular = isinstance(result, SingularDecorrelation | SingularThreshold)
+    if singular != ("rank" in info):
+        raise CertificateError(
+            f"a certificate of the kind {kind!r} does not belong to a {type(result).__name__}."
+        )
+    if singular:
+        _require_rank(info["rank"])
+    if isinstance(result, Decorrelation):
+        _require_goal(result, kind)
+    return kind, result.certificate.arrays
+
+
+def _require_rank(rank: Any) -> None:
+    if isinstance(rank, bool) or not isinstance(rank, int) or rank < 1:
+        raise CertificateError(f"a rank is a whole number above 0, got {rank!r}.")
+
+
+def _require_goal(result: Decorrelation, kind: str) -> None:
+    """Refuse a goal that is none, or that the certificate is not about."""
+    goal: Any = result.goal
+    if isinstance(result, RestrictedDecorrelation) != kind.startswith("support"):
+        raise CertificateError("a support goes with a certificate of the kind 'support'.")
+    if not isinstance(goal, Floors | Budget | VifLimit):
+        raise CertificateError(f"a goal is Floors, Budget or VifLimit, got {goal!r}.")
+    for name, value in vars(goal).items():
+        number(value, f"`{name}`")
+    limited = isinstance(goal, VifLimit)
     if limited and kind not in ("exact", "threshold", "tradeoff"):
         raise CertificateError(f"a limit on the VIF has no certificate of the kind {kind!r}.")
     if not limited and VIF_PARTS & set(result.certificate.arrays):
         raise CertificateError("the certificate is about a limit on the VIF, the result is not.")
-    return kind, result.certificate.arrays
 
 
 def require_fields(result: Decorrelation, p: int) -> tuple[Array | None, Array | None]:
@@ -199,7 +229,7 @@ def require_threshold_fields(result: Threshold, p: int) -> None:
     require_transformation(result.T, p, p)
     numbers(result.fidelity, (p,), "`fidelity`")
     numbers(result.weights, (p,), "`weights`")
-    for name in ("lower", "upper", "tol", "least_residual"):
+    for name in ("lower", "upper", "tol"):
         number(getattr(result, name), f"`{name}`")
     _require_count(result.n_iter)
     bounds: Any = result.bounds

@@ -11,7 +11,8 @@ from skcoral.bounds.enclosures import UNIT
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.reading import agree
 from skcoral.core.arrays import Array
-from skcoral.core.results import CROWDED, PRICE_TOL, Decorrelation
+from skcoral.core.results import Decorrelation, RestrictedDecorrelation
+from skcoral.core.tolerances import CROWDED, PRICE_TOL
 from skcoral.exceptions import CertificateError
 
 Mask = NDArray[np.bool_]
@@ -19,32 +20,40 @@ Mask = NDArray[np.bool_]
 _ON_RIM = 1e-7  # a floor binds if the fidelity is no further above it
 
 
-def expect_support(ledger: Ledger, result: Decorrelation, R: Array) -> None:
+def expect_support(ledger: Ledger, result: RestrictedDecorrelation, R: Array) -> None:
     """Zeros off the support, and prices that follow from the slope of the criterion."""
     if result.pair_weights is not None:
         raise CertificateError("a support is not combined with pair weights.")
     B = np.eye(len(R)) if result.anchors is None else in_range(np.asarray(result.anchors))
     given = numbers(result.certificate.arrays["support"], B.shape, "`support`")
-    claimed = np.asarray(result.details.get("support", given))
-    if claimed.shape != B.shape or not np.isin(claimed, (0, 1)).all():
-        raise CertificateError("the support of the result is no matrix of zeros and ones like T.")
-    told = "the certificate is about another support than the result"
-    ledger.expect("support", np.array_equal(claimed > 0, given > 0), told)
+    if not np.isin(given, (0, 1)).all():
+        raise CertificateError("a support consists of zeros and ones.")
     mask = supports_at(given > 0, B, result.rho_min)
     ledger.expect("support", not np.any(result.T[~mask]), "T is not zero off its support")
     if not mask.any(axis=0).all():
         raise CertificateError("an output needs at least one source in the support.")
-    _expect_prices(ledger, result, R, *projected(R, B, mask), claimed.sum(axis=0) > 1)
+    _expect_prices(ledger, result, R, *projected(R, B, mask))
+
+
+def support_prices(result: RestrictedDecorrelation, slopes: Array) -> Array:
+    """The slopes; infinite for a floor of one that costs anything, where the support has a choice.
+
+    The residual falls like the square root of ``1 - ρ_j``, so a floor of one has no finite price.
+    """
+    G = result.correlation
+    crowded = np.abs(G - np.diag(np.diag(G))).max(axis=0, initial=0.0) > CROWDED
+    wide = result.support.sum(axis=0) > 1
+    return np.where((result.rho_min >= 1) & wide & crowded, np.inf, slopes)
 
 
 def _expect_prices(
-    ledger: Ledger, result: Decorrelation, R: Array, X: Array, reach: Array, wide: Mask
+    ledger: Ledger, result: RestrictedDecorrelation, R: Array, X: Array, reach: Array
 ) -> None:
     """Prices are the multipliers of the floors at T, or said not to be known (NaN).
 
-    ``X`` are the anchors as their supports see them, ``wide`` the outputs with several sources.
+    ``X`` are the anchors as their supports see them.
     """
-    k = len(result.names)
+    k, wide = len(result.names), result.support.sum(axis=0) > 1
     slope = numbers(result.certificate.arrays["slope"], (k, k), "`slope`")
     if np.isnan(result.prices).all() and np.isnan(result.weights).all():
         return  # said not to be known
@@ -60,9 +69,7 @@ def _expect_prices(
     room = np.where(active, 1.0 - f * f, 1.0)
     multipliers = np.maximum(np.where(active, (along - f * radial) / room, 0.0), 0.0)
     multipliers = multipliers / np.where(active, reach, 1.0)
-    off = np.abs(G - np.diag(np.diag(G))).max(axis=0, initial=0.0)
-    whole = (result.rho_min >= 1) & wide & (off > CROWDED)
-    prices = np.where(whole, np.inf, 2.0 * multipliers)
+    prices = support_prices(result, 2.0 * multipliers)
     # Near a floor of one the multiplier is a small difference over a small one.
     digits = 64 * UNIT * multipliers / room
     for name, reported, wanted in (

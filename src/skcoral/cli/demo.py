@@ -62,13 +62,13 @@ def demo(options: DemoOptions) -> int:
                 "measured": estimator.measured_.to_dict(),
                 "objective": result.objective,
                 "lower_bound": result.lower_bound,
-                "certified": words.is_certified(result),
+                "certified": result.is_certified,
                 "names": list(wine.names),
                 "fidelity": {"CORAL": result.fidelity} | others,
                 "written": [str(path) for path in files.values()],
             }
         )
-        return OK if words.is_certified(result) else NOT_CERTIFIED
+        return OK if result.is_certified else NOT_CERTIFIED
     console.say(f"Wine: {len(wine.data)} wines, {len(wine.names)} measurements ({wine.source}).")
     console.say(console.bold(estimator.measured_.headline(), "green"))
     console.say(words.certificate(result))
@@ -86,4 +86,4 @@ def demo(options: DemoOptions) -> int:
     console.say("Go on with:")
     for line in commands.splitlines():
         console.copyable(f"  {line}")
-    return OK if words.is_certified(result) else NOT_CERTIFIED
+    return OK if result.is_certified else NOT_CERTIFIED

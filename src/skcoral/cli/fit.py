@@ -16,7 +16,6 @@ from skcoral.cli.options import FitOptions
 from skcoral.cli.outputs import all_or_none, check_ending, check_output, destination
 from skcoral.cli.run import NOT_CERTIFIED, OK, NotCertifiedError, UsageError
 from skcoral.models import save_model
-from skcoral.show import sentences as words
 from skcoral.workflow.opening import require_rows
 
 
@@ -69,7 +68,7 @@ def fit(options: FitOptions) -> int:
         console.print_json(answer.record(written))
     else:
         answer.show(written, stderr=options.output == "-")
-    return OK if words.is_certified(fitted.model.result_) else NOT_CERTIFIED
+    return OK if fitted.model.result_.is_certified else NOT_CERTIFIED
 
 
 def _settings(options: FitOptions, names: Sequence[str]) -> dict[str, Any]:

@@ -12,12 +12,13 @@ from skcoral.cli import console, loading
 from skcoral.cli.options import FitOptions
 from skcoral.cli.run import in_options
 from skcoral.core.display import shortened
+from skcoral.core.results import Decorrelation, SingularDecorrelation
 from skcoral.show import sentences as words
 from skcoral.tables.table import labels_of
 from skcoral.workflow.fit import Fit
 
 _LONGEST_TABLE = 60  # variables that are listed one by one
-_ATTRIBUTES = ("criterion", "objective", "lower_bound", "gap", "rank")
+_ATTRIBUTES = ("criterion", "objective", "lower_bound", "gap")
 #: Labels that a column must have to be suggested as clusters: confidence from fewer is coarse.
 _FEWEST_GROUPS = 10
 
@@ -37,7 +38,7 @@ class FitAnswer:
         told = loading.notes(data, "dropped" if self.options.drop_incomplete else outcome)
         if data.matrix is None:
             told.append(self._passed_through())
-        told += [result.details.get("rounding", ""), self._advice_on_groups(), self._layout()]
+        told += [result.notes.rounding, self._advice_on_groups(), self._layout()]
         return [sentence for sentence in told if sentence]
 
     def _passed_through(self) -> str:
@@ -99,7 +100,7 @@ class FitAnswer:
         data, estimator, measured = self.fit.data, self.fit.model, self.fit.measured
         result = estimator.result_
         # of dependent columns it takes as long as the fit itself: coral threshold gives it
-        th = None if result.rank is not None else estimator.threshold_
+        th = None if result.deficiency else estimator.threshold_
         is_matrix = data.matrix is not None
 
         def by_name(values: Any) -> dict[str, float]:
@@ -113,8 +114,8 @@ class FitAnswer:
             "certificate": {
                 "sentence": words.certificate(result),
                 "goal": words.goal(result),
-                "about": words.subject(result),
-                "is_about_rows": words.is_about_rows(result),
+                "about": result.notes.about,
+                "is_about_rows": result.notes.is_about_rows,
                 "min_fidelity": result.min_fidelity,
             },
             "notes": [*self.notes, *([self.no_floor] if self.no_floor else [])],
@@ -124,13 +125,13 @@ class FitAnswer:
             "passed_through": [] if is_matrix else list(data.passed_through),
             "constant": list(data.constant),
             **{name: getattr(result, name) for name in _ATTRIBUTES},
-            "status": words.status_code(result),
-            "certified": words.is_certified(result),
+            "status": result.status,
+            "certified": result.is_certified,
             "min_fidelity": measured.min_fidelity,
             "mean_fidelity": float(measured.fidelity.mean()),
             "threshold": th and {"value": th.value, "lower": th.lower, "upper": th.upper},
-            "least_residual": result.details.get("least_residual", 0.0),
-            **{name: result.details.get(name) for name in ("amplification", "new_rows")},
+            **_of_rank(result),
+            "new_rows": result.notes.new_rows or None,
             "confidence": _confidence(estimator),
             "weighted": estimator.estimate_.weighted,
             "fidelity": by_name(measured.fidelity),
@@ -143,20 +144,20 @@ class FitAnswer:
         """Print measured figures first, then what is proved, then the details."""
         estimator, measured = self.fit.model, self.fit.measured
         result = estimator.result_
-        own = words.is_about_rows(result)
-        colour = "green" if words.is_certified(result) and own else "yellow"
+        own = result.notes.is_about_rows
+        colour = "green" if result.is_certified and own else "yellow"
         console.say(console.bold(measured.headline(), colour), stderr=stderr)
         threshold = in_options(words.rank(result))
-        if result.rank is None:
+        if not result.deficiency:
             threshold = words.threshold(estimator.threshold_, result)
         told = (
             words.certificate(result),
             words.goal(result),
-            str(result.details.get("confidence", "")),
+            result.notes.confidence,
             *self.notes,
             self.no_floor,
             threshold,
-            str(result.details.get("new_rows", "")),
+            result.notes.new_rows,
         )
         console.say_each(told, stderr=stderr)
         console.say("", stderr=stderr)
@@ -183,6 +184,13 @@ class FitAnswer:
         if self.options.output is None:
             what = "The outputs were not written" if written else "Nothing was written"
             console.say(f"{what}: -o FILE writes the outputs.", stderr=stderr)
+
+
+def _of_rank(result: Decorrelation) -> dict[str, Any]:
+    """What only the answer for a singular matrix has."""
+    if not isinstance(result, SingularDecorrelation):
+        return {"rank": None, "least_residual": 0.0, "amplification": None}
+    return {name: getattr(result, name) for name in ("rank", "least_residual", "amplification")}
 
 
 def _confidence(estimator: Any) -> dict[str, Any] | None:

@@ -10,7 +10,8 @@ from skcoral.cli.loading import constant_note, load, notes, record
 from skcoral.cli.options import FrontierOptions
 from skcoral.cli.outputs import all_or_none, check_ending
 from skcoral.cli.run import NOT_CERTIFIED, OK
-from skcoral.core.results import OPTIMAL_GAP, Frontier
+from skcoral.core.results import Frontier
+from skcoral.core.tolerances import OPTIMAL_GAP
 from skcoral.show.sentences import CRITERIA
 from skcoral.tables.writing import output_format, table_writer
 

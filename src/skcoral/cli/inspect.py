@@ -16,10 +16,9 @@ from skcoral.cli.run import NOT_CERTIFIED, OK, in_options, without
 from skcoral.cli.threshold import describe_threshold, say_threshold, weight_text
 from skcoral.core import measures
 from skcoral.core.display import shortened
-from skcoral.core.lowrank import strongest_pairs
+from skcoral.core.lowrank import strongest_pairs, welch
 from skcoral.core.results import Array, Threshold
 from skcoral.data.effects import rounded_down, vif_text
-from skcoral.solvers.singular.point import welch
 from skcoral.workflow.dataset import Dataset
 
 _SHOWN = 4
@@ -53,7 +52,7 @@ def _possible(data: Dataset, options: InspectOptions) -> dict[str, Any]:
     floors = _floors(data, options)
     if deficiency is not None:
         return {
-            "dependent": deficiency.relations or [deficiency.told()],
+            "dependent": [str(r) for r in deficiency.relations] or [deficiency.told()],
             "reason": in_options(deficiency.told()),
             "redundant": deficiency.redundant,
             "rank": deficiency.rank,

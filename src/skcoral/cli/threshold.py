@@ -12,7 +12,8 @@ from skcoral.cli.loading import constant_note, load, notes
 from skcoral.cli.loading import record as record_of
 from skcoral.cli.options import TableOptions
 from skcoral.cli.run import NOT_CERTIFIED, OK
-from skcoral.core.results import OPTIMAL_GAP, Threshold
+from skcoral.core.results import Threshold
+from skcoral.core.tolerances import OPTIMAL_GAP
 from skcoral.show import sentences as words
 
 
@@ -27,7 +28,7 @@ def threshold(options: TableOptions) -> int:
         fidelity = dict(zip(data.names, th.fidelity.tolist(), strict=True))
         console.print_json(record_of(data) | record | {"fidelity": fidelity})
     else:
-        if th.rank is None:
+        if th.least_residual == 0:
             say_threshold(record)
         else:  # no outputs are uncorrelated, and there is no ρ★
             state = "certified" if record["certified"] else "NOT certified"

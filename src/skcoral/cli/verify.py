@@ -11,6 +11,7 @@ from skcoral.cli import console
 from skcoral.cli.loading import load
 from skcoral.cli.options import VerifyOptions
 from skcoral.cli.run import NOT_CERTIFIED, OK
+from skcoral.core.goals import Budget, VifLimit
 from skcoral.core.results import Decorrelation
 from skcoral.exceptions import CertificateError
 from skcoral.show import sentences as words
@@ -32,7 +33,7 @@ def verify(options: VerifyOptions) -> int:
     status = NOT_CERTIFIED if problems else OK
     result = certificate.result
     what = "decorrelation" if isinstance(result, Decorrelation) else "threshold"
-    limits = getattr(result, "details", {})
+    top = getattr(getattr(result, "goal", None), "rho_upper", None)
     if options.json:
         console.print_json(
             {
@@ -44,7 +45,7 @@ def verify(options: VerifyOptions) -> int:
                 "rigorous": options.rigorous,
                 "lower": lower,
                 "upper": upper,
-                "rho_upper": limits.get("rho_upper"),
+                "rho_upper": top,
                 "claims": sorted(claims),
                 "problems": problems,
             }
@@ -60,8 +61,8 @@ def verify(options: VerifyOptions) -> int:
     console.say(f"{console.counted(len(claims), 'claim')}, {how}; status: {told}.")
     least = "the threshold" if what == "threshold" else "the least possible residual"
     console.say(f"{lower:.9g} ≤ {least} ≤ {upper:.9g}")
-    if isinstance(result, Decorrelation) and "rho_upper" in limits:
-        within = "budget" if "budget" in limits else "limit on the VIF"
-        low, high = result.rho_min.min(), limits["rho_upper"]
-        console.say(f"{low:.9g} ≤ the highest common floor within the {within} ≤ {high:.9g}")
+    if isinstance(result, Decorrelation) and isinstance(result.goal, Budget | VifLimit):
+        within = "budget" if isinstance(result.goal, Budget) else "limit on the VIF"
+        low = result.rho_min.min()
+        console.say(f"{low:.9g} ≤ the highest common floor within the {within} ≤ {top:.9g}")
     return status

@@ -19,7 +19,42 @@ _NEGLIGIBLE = 1e-6
 _LONGEST_SUM = 60  # terms of a relation that is looked at as a sum
 _EARLIER = 1e-7  # by how much one variable is preferred to the next
 _SHRINKAGE = "shrinkage (of rows: covariance='LedoitWolf')"
+_SHOWN = 6  # terms of a relation before the rest is summed up in words
 _SHORT = 4  # variables of a relation that few rows would hardly show by chance
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A variable that others determine: ``variable = Σ coefficient × name``.
+
+    Examples
+    --------
+    >>> print(Relation("total", ((1.0, "a"), (-0.5, "b"))))
+    `total` = `a` - 0.5 `b`
+    """
+
+    variable: str
+    terms: tuple[tuple[float, str], ...]
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, opening: str = "`", closing: str = "`") -> str:
+        """The relation with names in these quotation marks, and the first terms of many."""
+        text = ""
+        for coefficient, name in self.terms[:_SHOWN]:
+            sign, size = "-" if coefficient < 0 else "+", abs(coefficient)
+            factor = "" if abs(size - 1.0) < 1e-6 else f"{size:.6g} "
+            text += f" {sign} " if text else sign.removeprefix("+")
+            text += f"{factor}{opening}{name}{closing}"
+        if len(self.terms) > _SHOWN:
+            text += f" + {len(self.terms) - _SHOWN} more terms"
+        return f"{opening}{self.variable}{closing} = {text or '0'}"
+
+    @property
+    def names(self) -> list[str]:
+        """All variables that take part, the one that is determined first."""
+        return [self.variable, *(name for _, name in self.terms)]
 
 
 @dataclass(frozen=True)
@@ -34,18 +69,17 @@ class Deficiency:
         Largest share of a variable's variance that counts as rounding.
     lengths : ndarray of shape (p,) or float
         Of the columns of the factor before they were made unit vectors.
-    relations, variables, redundant : list of str
-        As in :class:`~skcoral.exceptions.SingularCorrelationError`; empty where the rows are too
-        few to tell relations from chance.
+    relations : list of Relation
+        Empty where the rows are too few to tell relations from chance.
+    variables, redundant : list of str
+        As in :class:`~skcoral.exceptions.SingularCorrelationError`.
     n_rows : int or None
         Rows of the table, if there is one.
-    of : str
-        What the relations are between, where it is not the values: ranks or normal scores.
     """
 
     factor: Array
     dropped: float
-    relations: list[str]
+    relations: list[Relation]
     variables: list[str]
     redundant: list[str]
     n_rows: int | None = None
@@ -64,7 +98,7 @@ class Deficiency:
     def _reason_and_remedy(self) -> tuple[str, str]:
         """Why the rank is deficient, and what full rank takes."""
         r, p = self.factor.shape
-        relations = "; ".join(self.relations[:5])
+        relations = "; ".join(map(str, self.relations[:5]))
         if len(self.relations) > 5:
             relations += f"; and {len(self.relations) - 5} more relations"
         if self.few_rows and self.n_rows is not None:
@@ -107,7 +141,7 @@ class Deficiency:
         reason, remedy = self._reason_and_remedy()
         return SingularCorrelationError(
             f"{what} needs a correlation matrix of full rank. {reason}. Full rank takes {remedy}.",
-            relations=self.relations,
+            relations=[str(relation) for relation in self.relations],
             variables=self.variables,
             redundant=self.redundant,
         )
@@ -119,11 +153,11 @@ def of_table(found: Deficiency, n_rows: int) -> Deficiency:
     if n_rows > p:
         return replace(found, n_rows=n_rows)
     # What so few rows have in common anyway says nothing about the columns; a short relation does.
-    short = [text for text in found.relations if text.count("`") <= 2 * _SHORT]
+    short = [relation for relation in found.relations if len(relation.names) <= _SHORT]
     if found.rank >= min(n_rows - 1, p):
         short = []
-    names = list(dict.fromkeys(name for text in short for name in text.split("`")[1::2]))
-    pivots = [text.split("`")[1] for text in short]
+    names = list(dict.fromkeys(name for relation in short for name in relation.names))
+    pivots = [relation.variable for relation in short]
     return replace(found, n_rows=n_rows, relations=short, variables=names, redundant=pivots)
 
 
@@ -253,9 +287,9 @@ def _drop_rounding(C: Array) -> None:
 
 
 def linear_relations(
-    found: Relations, names: Sequence[str], *, scale: Array | None = None, limit: int = 6
-) -> list[str]:
-    """Write each relation as ``"`total` = `a` + `b`"``.
+    found: Relations, names: Sequence[str], *, scale: Array | None = None
+) -> list[Relation]:
+    """Each relation by the names of its variables.
 
     Parameters
     ----------
@@ -265,30 +299,12 @@ def linear_relations(
         The variables.
     scale : ndarray of shape (p,), optional
         Standard deviations; if given, coefficients are in the original units.
-    limit : int, default=6
-        Terms shown before the rest is summed up in words.
     """
     order = np.argsort(found.independent)
     independent, sd = found.independent[order], np.ones(len(names)) if scale is None else scale
     out = []
     for pivot, column in zip(found.dependent.tolist(), found.C[order].T, strict=True):
-        places = np.flatnonzero(column)
-        shown = [(int(independent[i]), column[i]) for i in places[:limit]]
-        terms = [
-            _term(c / sd[j] * sd[pivot], names[j], first=number == 0)
-            for number, (j, c) in enumerate(shown)
-        ]
-        text = " ".join(terms) if terms else "0"
-        if len(places) > limit:
-            text += f" + {len(places) - limit} more terms"
-        out.append(f"`{names[pivot]}` = {text}")
+        places = [(int(independent[i]), float(column[i])) for i in np.flatnonzero(column)]
+        terms = tuple((float(c / sd[j] * sd[pivot]), names[j]) for j, c in places)
+        out.append(Relation(names[pivot], terms))
     return out
-
-
-def _term(coefficient: float, name: str, *, first: bool) -> str:
-    sign = "-" if coefficient < 0 else "+"
-    size = abs(coefficient)
-    factor = "" if abs(size - 1.0) < 1e-6 else f"{size:.6g} "
-    if first:
-        return f"{'-' if sign == '-' else ''}{factor}`{name}`"
-    return f"{sign} {factor}`{name}`"

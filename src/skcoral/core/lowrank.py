@@ -227,3 +227,8 @@ def transform_of(A: Array, U: Array, *, dense: bool) -> Any:
     """``T = I + A⁺(U - A)``: the transformation nearest to the identity with ``AT = U``."""
     low = LowRankTransform(pseudo_inverse(A), U - A)
     return low.toarray() if dense else low
+
+
+def welch(p: int, r: int) -> float:
+    """The least sum of squared correlations of p unit vectors in r dimensions (Welch, 1974)."""
+    return 0.5 * p * (p - r) / r

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from skcoral.core.certificate import Certificate, rank_of
 from skcoral.core.curve import Frontier as Frontier
 from skcoral.core.display import Drawn
 from skcoral.core.frozen import Array as Array
@@ -15,63 +17,14 @@ from skcoral.core.frozen import Criterion as Criterion
 from skcoral.core.frozen import Fidelities, Frozen
 from skcoral.core.frozen import Status as Status
 from skcoral.core.frozen import read_only as read_only
-from skcoral.core.lowrank import LowRankTransform, largest_residuals
+from skcoral.core.goals import Floors, Goal, Notes, SupportSearch
+from skcoral.core.lowrank import LowRankTransform, largest_residuals, welch
 from skcoral.core.requirements import listing
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from skcoral.data.effects import Measured
-
-
-# What is promised, and how far a number may be off: the one table of tolerances. Solvers aim at
-# less, so that what they say stands up to a re-check; certificates and surfaces use it as it is.
-UNIT_VARIANCE_TOL = 1e-10  # variances of outputs
-FLOOR_TOL = 1e-10  # by how much a fidelity floor may be missed
-EXACT_TOL = 1e-8  # largest residual correlation of outputs that are called uncorrelated
-MEAN_TOL = 1e-8  # by how much the largest mean fidelity, or the highest floors, may be missed
-OPTIMAL_GAP = 1e-7  # residual less its lower bound, relative to max(1, residual): "optimal"
-LIMIT_GAP = 1e-6  # by how much the highest floor for a limit on the VIF may be missed
-BUDGET_TOL = 1e-9  # by how much a residual budget may be exceeded, relative to max(1, budget)
-REPORTED_TOL = 1e-9  # a reported number against its definition, relative to max(1, number)
-PRICE_TOL = 1e-6  # prices that are no multipliers themselves, relative to max(1, price)
-FACTOR_TOL = 1e-10  # entries of AᵀA against those of a singular R
-CROWDED = 1e-10  # a residual correlation that makes a floor of one cost anything
-BOUND_TOL = 1e-12  # by how much a bound on the threshold may be overstated
-
-
-@dataclass(frozen=True, eq=False)
-class Certificate(Frozen):
-    """The numbers from which anyone can re-check a claim, without the solver that made it.
-
-    Attributes
-    ----------
-    kind : {"threshold", "exact", "tradeoff", "support", "rank", "rank_factor", \
-"frame", "welch", "frame_threshold"}
-        Which inequality the arrays plug into; see :mod:`skcoral.certificates`.
-    arrays : mapping of str to ndarray
-        The dual point: ``"weights"`` (λ) with ``"S"`` for the exact regime (``"rest_weights"`` with
-        ``"rest_S"`` for the outputs beside those that bind a threshold), ``"multipliers"`` (λ) with
-        ``"H"`` for the trade-off.
-    info : mapping of str to str or float
-        Settings that select the formula (criterion and the like).
-
-    Examples
-    --------
-    >>> from skcoral import decorrelate
-    >>> proof = decorrelate([[1.0, 0.8], [0.8, 1.0]], rho_min=0.95).certificate
-    >>> proof.kind, sorted(proof.arrays)
-    ('tradeoff', ['H', 'multipliers'])
-    """
-
-    kind: str
-    arrays: Mapping[str, Array]
-    info: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        frozen = {name: read_only(_symmetric(name, a)) for name, a in self.arrays.items()}
-        object.__setattr__(self, "arrays", frozen)
-        super().__post_init__()
 
 
 class _Transformation(Drawn, Frozen):
@@ -120,11 +73,6 @@ class Threshold(_Transformation):
     tol : float
         The gap up to which the threshold counts as certified: what was asked for, and at most
         ``OPTIMAL_GAP``.
-    rank : int or None
-        Rank of the matrix, if it is below the number of variables. The threshold is then the
-        largest common floor at which the sum of squares still has its least value.
-    least_residual : float
-        That value, ``(p²/r - p)/2``; 0 at full rank.
 
     Examples
     --------
@@ -144,8 +92,6 @@ class Threshold(_Transformation):
     certificate: Certificate
     n_iter: int
     tol: float = 1e-9
-    rank: int | None = None
-    least_residual: float = 0.0
 
     @property
     def value(self) -> float:
@@ -161,6 +107,16 @@ class Threshold(_Transformation):
     def status(self) -> Status:
         """Say "optimal" if the gap is within ``tol``, else "best_found"."""
         return "optimal" if self.gap <= self.tol else "best_found"
+
+    @property
+    def rank(self) -> int:
+        """How many dimensions the outputs span: as many as there are variables."""
+        return len(self.names)
+
+    @property
+    def least_residual(self) -> float:
+        """The least sum of squares, which transformations at this floor still have: none."""
+        return 0.0
 
     @property
     def binding(self) -> tuple[str, ...]:
@@ -179,11 +135,35 @@ class Threshold(_Transformation):
 
     def __repr__(self) -> str:
         return (
-            f"Threshold(value={self.value:.9f}, upper={self.upper:.9f}, gap={self.gap:.1e}, "
-            f"binding {len(self.binding)} of {len(self.names)}: "
-            f"{listing(self.binding, 6, quote='')}"
-            f"{'' if self.rank is None else f', rank={self.rank}'})"
+            f"{type(self).__name__}(value={self.value:.9f}, upper={self.upper:.9f}, "
+            f"gap={self.gap:.1e}, binding {len(self.binding)} of {len(self.names)}: "
+            f"{listing(self.binding, 6, quote='')})"
         )
+
+
+class SingularThreshold(Threshold):
+    """The largest common floor at which the sum of squares has the least value of the rank.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from skcoral import threshold
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     th = threshold([[1.0, 1.0], [1.0, 1.0]])
+    >>> th.rank, th.least_residual
+    (1, 1.0)
+    """
+
+    @property
+    def rank(self) -> int:
+        """Rank of the matrix, below the number of variables."""
+        return rank_of(self.certificate)
+
+    @property
+    def least_residual(self) -> float:
+        """The least sum of squares of this rank, ``(p²/r - p)/2``."""
+        return welch(len(self.names), self.rank)
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,21 +209,17 @@ class Decorrelation(Fidelities, _Transformation):
         Weights of the pairs in the criterion, if given.
     anchors : ndarray of shape (p, k) or None
         The composites that the outputs are anchored to, if given.
-    details : mapping
-        Further figures of the solver (such as the starts of a support restriction). For the
-        criteria "worst" and "absolute" above the threshold: ``"unique"``, whether ties were broken
-        by the least sum of squares, which is given up where it takes too long. For a matrix of
-        deficient rank: ``"least_residual"``, the least sum of squares that the rank allows;
-        ``"amplification"``, the largest coefficient of ``T``; ``"deficiency"``, the reason in
-        words; ``"new_rows"``, what rows left out of a refit keep, where rows are no more than
-        columns.
+    goal : Floors, Budget or VifLimit
+        What was asked for: see :mod:`skcoral.core.goals`.
+    unique : bool
+        For the criteria "worst" and "absolute": whether ties were broken by the least sum of
+        squares, which is given up where it takes too long.
+    notes : Notes
+        What the certificate is about, and what is known of new rows.
     R : ndarray of shape (p, p) or None
         The correlation matrix of the sources, where the answer was asked for a matrix.
     on_rows : Measured or None
         What was measured on the rows, where the answer was asked for rows.
-    rank : int or None
-        Rank of the correlation matrix, if it is below the number of variables: directions with at
-        most 1e-12 of the largest eigenvalue are rounding, and do not count.
 
     Examples
     --------
@@ -268,10 +244,26 @@ class Decorrelation(Fidelities, _Transformation):
     n_iter: int
     pair_weights: Array | None = None
     anchors: Array | None = None
-    details: Mapping[str, Any] = field(default_factory=dict)
+    goal: Goal = field(default_factory=Floors)
+    unique: bool = True
+    notes: Notes = field(default_factory=Notes)
     R: Array | None = None
     on_rows: Measured | None = None
-    rank: int | None = None
+
+    @property
+    def rank(self) -> int:
+        """How many dimensions the outputs span."""
+        return len(self.names)
+
+    @property
+    def deficiency(self) -> str:
+        """Why the rank is below the number of outputs; empty where it is not."""
+        return ""
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether it is proved that there is no better answer."""
+        return self.status in ("exact", "optimal")
 
     @property
     def gap(self) -> float:
@@ -308,22 +300,79 @@ class Decorrelation(Fidelities, _Transformation):
 
     def __repr__(self) -> str:
         return (
-            f"Decorrelation(status={self.status!r}, criterion={self.criterion!r}, "
+            f"{type(self).__name__}(status={self.status!r}, criterion={self.criterion!r}, "
             f"objective={self.objective:.6g}, gap={self.gap:.1e}, "
             f"min_fidelity={self.min_fidelity:.6f}, mean_fidelity={self.mean_fidelity:.6f}, "
-            f"p={len(self.names)}{'' if self.rank is None else f', rank={self.rank}'})"
+            f"p={len(self.names)}{f', rank={self.rank}' if self.deficiency else ''})"
         )
 
 
-def _symmetric(name: str, a: Any) -> Any:
-    """Average a symmetric matrix of a dual point with its transpose: rounding makes them differ."""
-    if np.iscomplexobj(a):
-        raise ValueError(f"`{name}` of a certificate must hold real numbers.")
-    a = np.asarray(a, dtype=np.float64)
-    if (
-        name not in ("S", "H", "P", "N", "slope", "rest_S", "vif_H")
-        or a.ndim != 2
-        or len(set(a.shape)) > 1
-    ):
-        return a
-    return a if (a == a.T).all() else 0.5 * a + 0.5 * a.T
+@dataclass(frozen=True, eq=False, repr=False)
+class SingularDecorrelation(Decorrelation):
+    """An answer for a matrix whose rank is below the number of variables.
+
+    Directions with at most 1e-12 of the largest eigenvalue are rounding, and do not count.
+
+    Attributes
+    ----------
+    reason : str
+        Which linear relations, or how few rows, make the matrix singular.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from skcoral import decorrelate
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     answer = decorrelate([[1.0, 1.0], [1.0, 1.0]], 0.9)
+    >>> answer.rank, answer.least_residual, answer.amplification
+    (1, 1.0, 1.0)
+    """
+
+    reason: str = ""
+
+    @property
+    def rank(self) -> int:
+        """Rank of the correlation matrix, below the number of variables."""
+        return rank_of(self.certificate)
+
+    @property
+    def deficiency(self) -> str:
+        """Which linear relations, or how few rows, make the matrix singular."""
+        return self.reason
+
+    @property
+    def least_residual(self) -> float:
+        """The least sum of squares that the rank allows, ``(p²/r - p)/2``."""
+        return welch(len(self.names), self.rank)
+
+    @property
+    def amplification(self) -> float:
+        """The largest coefficient of ``T``."""
+        T = self.T
+        return T.largest() if isinstance(T, LowRankTransform) else float(np.abs(T).max())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RestrictedDecorrelation(Decorrelation):
+    """An answer with restricted coefficients: exact zeros off a support, or bounds.
+
+    Attributes
+    ----------
+    search : SupportSearch
+        How it was found.
+
+    Examples
+    --------
+    >>> from skcoral import decorrelate
+    >>> R = [[1.0, 0.5, 0.2], [0.5, 1.0, 0.5], [0.2, 0.5, 1.0]]
+    >>> bool(decorrelate(R, 0.9, support=0.3).support[0, 2])
+    False
+    """
+
+    search: SupportSearch = field(default_factory=SupportSearch)
+
+    @property
+    def support(self) -> NDArray[np.bool_]:
+        """Which sources may enter which output."""
+        return np.asarray(self.certificate.arrays["support"]) > 0

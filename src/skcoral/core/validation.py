@@ -241,7 +241,7 @@ def check_anchors(anchors: Any, p: int, names: Sequence[str]) -> Array:
     if dependent.any():
         composites = [f"composite {j}" for j in range(B.shape[1])]
         found = Relations.of_null_directions(directions[:, dependent].T)
-        relations = linear_relations(found, composites)
+        relations = [str(relation) for relation in linear_relations(found, composites)]
         raise InvalidAnchorError(
             "anchors must be linearly independent, but (columns scaled to length one) "
             + "; ".join(relations)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skcoral.core.deficiency import Deficiency, dropped_share
+from skcoral.core.deficiency import Deficiency, Relation, dropped_share
 from skcoral.core.lowrank import FactoredCorrelation
 from skcoral.core.requirements import checked_weights, float_array
 from skcoral.core.results import Array
@@ -152,7 +152,10 @@ def deficiency_of_rows(moments: RowMoments) -> Deficiency:
     lengths = np.linalg.norm(B, axis=0)
     A = B / lengths
     pairs = duplicates(A)
-    relations = [f"`{moments.names[j]}` duplicates `{moments.names[i]}`" for i, j in pairs]
+    relations = [
+        Relation(moments.names[j], ((_ratio(moments, A, i, j), moments.names[i]),))
+        for i, j in pairs
+    ]
     copies = [moments.names[j] for _, j in pairs]
     return Deficiency(
         factor=A,
@@ -163,6 +166,11 @@ def deficiency_of_rows(moments: RowMoments) -> Deficiency:
         redundant=copies,
         n_rows=moments.n_rows,
     )
+
+
+def _ratio(moments: RowMoments, A: Array, i: int, j: int) -> float:
+    """By which column i is multiplied to give column j, but for a constant."""
+    return float(np.sign(A[:, i] @ A[:, j]) * moments.scale[j] / moments.scale[i])
 
 
 def duplicates(A: Array) -> list[tuple[int, int]]:

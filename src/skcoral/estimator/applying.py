@@ -19,11 +19,11 @@ from skcoral.exceptions import InvalidArgumentError, LeastNormWarning, warn
 from skcoral.solvers.singular.pairs import criterion_of
 
 
-def invert(T: Any, rank: int | None, outputs: Array) -> Array:
-    """Standardised rows with these outputs; ``rank`` is that of a singular table."""
+def invert(T: Any, rank: int, outputs: Array) -> Array:
+    """Standardised rows with these outputs; of a table of lower rank those of least norm."""
     if isinstance(T, LowRankTransform):
         rows, unique = T.solve(outputs), T.invertible
-    elif rank is None:
+    elif rank == T.shape[1]:
         try:
             return np.asarray(np.linalg.solve(T.T, outputs.T).T)
         except np.linalg.LinAlgError:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from skcoral import api
-from skcoral._frames import Judged, judge
 from skcoral.choosing import solve_for
+from skcoral.core.goals import Notes
 from skcoral.core.lowrank import LowRankTransform
+from skcoral.core.problem import Matrix, check_matrix
 from skcoral.core.results import Decorrelation, Threshold
 from skcoral.data.correlation import CorrelationEstimate
 from skcoral.data.effects import Measured, measure_matrix, measure_rows
@@ -29,7 +30,7 @@ def solve(
     moments: Moments,
     *,
     floors: Any = None,
-    judged: Judged | None = None,
+    judged: Matrix | None = None,
     measured_on: Any = None,
     near: Any = None,
     measure: bool = True,
@@ -42,11 +43,11 @@ def solve(
     ``near`` is a model of a similar matrix to start from. Without ``measure`` the effect is
     measured when it is asked for.
     """
-    given = judged or judge(table, on_singular=estimator.on_singular)
+    given = judged or check_matrix(table, on_singular=estimator.on_singular)
     regular = table.deficiency is None
     warm = None
     if near is not None and regular:
-        warm, given.threshold.near = near.result_, near.threshold_.weights
+        warm, given.memory.near = near.result_, near.threshold_.weights
     result = solve_for(given, estimator, floors=floors, warm=warm)
     long = table.is_wide and len(table.names) > _LONG
     on_rows = None
@@ -58,14 +59,8 @@ def solve(
         estimator.threshold_ = api.threshold(given)
     estimator.estimate_ = table
     estimator.output_scale_ = estimator.output_scale  # a setting changed later waits for a new fit
-    about = {
-        "guarantee": table.guarantee,
-        "about": table.about,
-        "is_about_rows": table.is_about_rows,
-    }
-    estimator.result_ = replace(
-        result, R=None, on_rows=on_rows, details={**result.details, **about}
-    )
+    notes = Notes(table.about or Notes.about, table.is_about_rows, table.guarantee)
+    estimator.result_ = replace(result, R=None, on_rows=on_rows, notes=notes)
 
 
 def confident(estimator: Any, rows: Any, sample_weight: Any, groups: Any) -> Any:
@@ -83,9 +78,9 @@ def confident(estimator: Any, rows: Any, sample_weight: Any, groups: Any) -> Any
     )
 
 
-def with_details(result: Decorrelation, **details: Any) -> Decorrelation:
-    """Return the result with further ``details``."""
-    return replace(result, details={**result.details, **details})
+def with_notes(result: Decorrelation, **notes: str) -> Decorrelation:
+    """Return the result with further notes."""
+    return replace(result, notes=replace(result.notes, **notes))  # type: ignore[arg-type]
 
 
 def _threshold(model: Any) -> Threshold:

@@ -346,7 +346,7 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         from skcoral.show.sentences import threshold
 
         said = self.result_.summary()
-        if self.result_.rank is not None:
+        if self.result_.deficiency:
             return said
         return f"{said}\n{threshold(self.threshold_, self.result_)}"
 

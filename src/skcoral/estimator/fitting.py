@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 
 from skcoral.data.estimation import estimate_moments, estimate_rows, how_to_estimate
 from skcoral.data.moments import Moments
-from skcoral.estimator.attributes import COMPUTED, SOLVED, confident, solve, with_details
+from skcoral.estimator.attributes import COMPUTED, SOLVED, confident, solve, with_notes
 from skcoral.estimator.overfitting import measure_overfitting
 from skcoral.estimator.rounding import measure_rounding
 from skcoral.estimator.rows import batches, column_names, comes_in_batches, read_rows
@@ -21,8 +21,9 @@ from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from skcoral.core.certificate import Certificate
     from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
-    from skcoral.core.results import Array, Certificate, Decorrelation, Threshold
+    from skcoral.core.results import Array, Decorrelation, Threshold
     from skcoral.data.correlation import CorrelationEstimate
     from skcoral.data.effects import Measured
 
@@ -201,7 +202,7 @@ class Fitting:
             floors = self.confidence_.floors
         solve(self, table, moments, floors=floors, **how)
         if floors is not None:
-            self.result_ = with_details(self.result_, confidence=self.confidence_.sentence())
+            self.result_ = with_notes(self.result_, confidence=self.confidence_.sentence())
         if rows is not None:
             measure_rounding(self, rows, sample_weight)
             measure_overfitting(self, rows, sample_weight)

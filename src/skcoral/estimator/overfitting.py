@@ -9,7 +9,7 @@ import numpy as np
 from skcoral.core.lowrank import transform_of
 from skcoral.core.results import Array
 from skcoral.data.wide import RowMoments, deficiency_of_rows
-from skcoral.estimator.attributes import with_details
+from skcoral.estimator.attributes import with_notes
 from skcoral.exceptions import OverfitWarning, warn
 from skcoral.solvers.singular.caps import on_caps
 from skcoral.solvers.singular.descent import descend
@@ -32,13 +32,13 @@ def measure_overfitting(model: Any, rows: Any, sample_weight: Any) -> None:
 
     Where rows are about as many as columns, few are left out: the loss is largest there, and
     leaving out many would move away from it. The sentence is kept in
-    ``result_.details["new_rows"]``. Where much of the fidelity is lost, a warning names the floor
+    ``result_.notes.new_rows``. Where much of the fidelity is lost, a warning names the floor
     from which on it is kept.
     """
     found = model.estimate_.deficiency
     if found is not None and found.few_rows:
         sentence = _measured(model, rows, sample_weight)
-        model.result_ = with_details(model.result_, new_rows=sentence)
+        model.result_ = with_notes(model.result_, new_rows=sentence)
 
 
 def _measured(model: Any, rows: Any, sample_weight: Any) -> str:

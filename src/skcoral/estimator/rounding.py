@@ -13,7 +13,7 @@ import numpy as np
 
 from skcoral.data.correlation import sample_correlation
 from skcoral.data.moments import Moments
-from skcoral.estimator.attributes import with_details
+from skcoral.estimator.attributes import with_notes
 from skcoral.exceptions import RoundingWarning, warn
 
 #: Differences between rows and matrix up to this are those of any computation.
@@ -24,7 +24,7 @@ _EPS = float(np.finfo(np.float64).eps)
 def measure_rounding(estimator: Any, rows: Any = None, sample_weight: Any = None) -> None:
     """Measure a fresh fit on its rows, or bound the rounding without them; warn with the figures.
 
-    The sentence is kept in ``result_.details["rounding"]``. Nothing is done for a matrix by
+    The sentence is kept in ``result_.notes.rounding``. Nothing is done for a matrix by
     another estimator, which promises nothing about the rows, nor for small coefficients. Entries of
     R are off by a few units in the last place, so ``tᵢᵀRtⱼ`` is off by that many times
     ``‖tᵢ‖₁‖tⱼ‖₁``.
@@ -46,7 +46,7 @@ def measure_rounding(estimator: Any, rows: Any = None, sample_weight: Any = None
             f"{difference}: the columns are nearly dependent, and rounding is magnified. Drop one "
             "of them, or shrink with covariance='LedoitWolf'."
         )
-        estimator.result_ = with_details(result, rounding=sentence)
+        estimator.result_ = with_notes(result, rounding=sentence)
         warn(sentence, RoundingWarning)
 
 

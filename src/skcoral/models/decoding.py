@@ -14,28 +14,46 @@ from typing import Any, get_args
 import numpy as np
 
 from skcoral.core import measures
-from skcoral.core.deficiency import Deficiency
+from skcoral.core.certificate import Certificate
+from skcoral.core.deficiency import Deficiency, Relation
+from skcoral.core.goals import Budget, Floors, Goal, Notes, SupportSearch, VifLimit
 from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
-from skcoral.core.results import Array, Certificate, Criterion, Decorrelation, Status, Threshold
+from skcoral.core.results import (
+    Array,
+    Criterion,
+    Decorrelation,
+    RestrictedDecorrelation,
+    SingularDecorrelation,
+    SingularThreshold,
+    Status,
+    Threshold,
+)
 from skcoral.data.correlation import CorrelationEstimate
 from skcoral.data.effects import Measured
 from skcoral.data.moments import SMALLEST_SPREAD, Moments
 from skcoral.exceptions import ModelFileError
 from skcoral.solvers.singular.pairs import criterion_of
-from skcoral.solvers.support import DegreesOfFreedom
 
 RECORDS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
+        Budget,
         Certificate,
         CorrelationEstimate,
         Decorrelation,
         Deficiency,
-        DegreesOfFreedom,
         FactoredCorrelation,
+        Floors,
         LowRankTransform,
         Measured,
+        Notes,
+        Relation,
+        RestrictedDecorrelation,
+        SingularDecorrelation,
+        SingularThreshold,
+        SupportSearch,
         Threshold,
+        VifLimit,
     )
 }
 ARRAY_KINDS = "bifU"
@@ -142,6 +160,7 @@ _FITS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     "Status": (f"one of {get_args(Status)}", lambda v: v in get_args(Status)),
     "Criterion": (f"one of {get_args(Criterion)}", lambda v: v in get_args(Criterion)),
+    "Goal": ("a goal", lambda v: isinstance(v, Goal)),
     "Mapping[str, Any]": ("a mapping", lambda v: isinstance(v, Mapping)),
     "Mapping[str, float]": (
         "numbers by name",

@@ -206,7 +206,7 @@ def _describe(model: CORAL, figures: dict[str, Any], j: int) -> None:
     result = model.result_
     figures["fidelity"][j], figures["status"][j] = result.fidelity, result.status
     figures["objective"][j], figures["lower_bound"][j] = result.objective, result.lower_bound
-    if result.rank is None:  # a singular one takes as long as the solution: left to model(t)
+    if not result.deficiency:  # a singular one takes as long as the solution: left to model(t)
         figures["threshold"][j] = model.threshold_.lower
         figures["threshold_upper"][j] = model.threshold_.upper
     if model.covariance is None:  # as the solution has them: weighted, where rows fade

@@ -5,8 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from skcoral.core.display import short, shortened
+from skcoral.core.goals import Budget, VifLimit
 from skcoral.core.requirements import listing
-from skcoral.core.results import LIMIT_GAP, OPTIMAL_GAP, Array, Decorrelation, Frontier, Threshold
+from skcoral.core.results import (
+    Array,
+    Decorrelation,
+    Frontier,
+    RestrictedDecorrelation,
+    SingularDecorrelation,
+    SingularThreshold,
+    Threshold,
+)
+from skcoral.core.tolerances import OPTIMAL_GAP
 from skcoral.data.effects import rounded_down
 
 #: What each criterion adds up.
@@ -31,7 +41,7 @@ def summary(result: Decorrelation) -> str:
     """
     measured = result.measured
     lines = [] if measured is None else [measured.headline()]
-    more = [rank(result), *(str(result.details.get(k, "")) for k in ("confidence", "new_rows"))]
+    more = [rank(result), result.notes.confidence, result.notes.new_rows]
     said = [*lines, certificate(result), goal(result), details(result), *more]
     return "\n".join(line for line in said if line)
 
@@ -53,49 +63,48 @@ def windows(before: object, after: object, fidelity: object, threshold: object) 
 def certificate(result: Decorrelation) -> str:
     """What is proved, and about what, in one sentence."""
     claim = _claim(result)
-    start = "Certified for" if is_certified(result) else "Not certified for"
-    if is_about_rows(result):
-        return f"{start} {subject(result)}: {claim}."
+    start = "Certified for" if result.is_certified else "Not certified for"
+    if result.notes.is_about_rows:
+        return f"{start} {result.notes.about}: {claim}."
     weakest = rounded_down(result.min_fidelity, 4)
-    plain = "the matrix given" if subject(result).startswith("the matrix") else "the plain rows"
+    plain = "the matrix given" if result.notes.about.startswith("the matrix") else "the plain rows"
     return (
-        f"{start} {subject(result)}: by these correlations every fidelity is at "
+        f"{start} {result.notes.about}: by these correlations every fidelity is at "
         f"least {weakest:.4f}, and {claim}. Nothing is certified for {plain}."
     )
 
 
 def goal(result: Decorrelation) -> str:
     """How good the floor is where it was looked for: within a budget or a limit; else nothing."""
-    if _limits_vif(result) and result.min_fidelity >= 1.0 - 1e-12:
-        limit = float(result.details["max_vif"])
-        return f"No VIF of the variables themselves exceeds {limit:g}: nothing was changed."
-    if "budget" not in result.details:
+    asked = result.goal
+    if isinstance(asked, VifLimit) and result.min_fidelity >= 1.0 - 1e-12:
+        return f"No VIF of the variables themselves exceeds {asked.max_vif:g}: nothing was changed."
+    if not isinstance(asked, Budget):
         return ""
-    top = float(result.details["rho_upper"])
     found, proved = "", "proved"
-    if not is_certified(result):
-        found, proved = " found", f"proved: none above {top:.6g} is possible"
+    if not result.is_certified:
+        found, proved = " found", f"proved: none above {asked.rho_upper:.6g} is possible"
     return (
         f"The floor {float(np.min(result.rho_min)):.6g} is the highest{found} at which the "
-        f"{CRITERIA[result.criterion]} is at most {float(result.details['budget']):g} ({proved})."
+        f"{CRITERIA[result.criterion]} is at most {asked.budget:g} ({proved})."
     )
 
 
 def details(result: Decorrelation) -> str:
     """Floors, mean fidelity and status in one line."""
-    rank = "" if result.rank is None else f", rank {result.rank} of {len(result.names)}"
+    rank = f", rank {result.rank} of {len(result.names)}" if result.deficiency else ""
     mean = f"mean fidelity {result.mean_fidelity:.4f}"
     return f"{floors(result)}, {mean}, status {status(result)}{rank}."
 
 
 def rank(result: Decorrelation) -> str:
     """Which problem was solved, where the rank is below the number of variables; else nothing."""
-    if result.rank is None:
+    if not isinstance(result, SingularDecorrelation):
         return ""
     return (
-        f"{result.details['deficiency']} The largest coefficient of the transformation is "
-        f"{float(result.details['amplification']):.3g}: rounding, and what new rows have in the "
-        "weakest directions that count, grow by as much."
+        f"{result.reason} The largest coefficient of the transformation is "
+        f"{result.amplification:.3g}: rounding errors, and what new rows have in the weakest "
+        "directions, are multiplied by as much."
     )
 
 
@@ -125,8 +134,8 @@ def unfloored(result: Decorrelation, asked: object) -> str:
 
 def threshold(th: Threshold, result: Decorrelation | None = None) -> str:
     """What the threshold says, in one sentence; beside a result, of which problem it is."""
-    about = "" if result is None or is_about_rows(result) else subject(result)
-    if th.rank is not None:
+    about = "" if result is None or result.notes.is_about_rows else result.notes.about
+    if isinstance(th, SingularThreshold):
         start = f"For {about}, the" if about else "The"
         return (
             f"{start} variables span {th.rank} dimensions, so their {len(th.names)} outputs cannot "
@@ -146,7 +155,7 @@ def of_threshold(result: Decorrelation) -> str:
     """What the threshold is of, where that is another problem than the one that was solved."""
     if result.anchors is not None:
         return " of the variables themselves"
-    return " with unrestricted coefficients" if "support" in result.details else ""
+    return " with unrestricted coefficients" if isinstance(result, RestrictedDecorrelation) else ""
 
 
 def threshold_summary(th: Threshold) -> str:
@@ -200,34 +209,10 @@ def beside_zca(coral: Array, zca: Array) -> str:
 
 def status(result: Decorrelation) -> str:
     """The status in words; within a limit on the VIF it is about the floor, not the residual."""
-    if _limits_vif(result):
-        return "optimal within the limit" if is_certified(result) else "best found"
+    if isinstance(result.goal, VifLimit) and result.status == "optimal":
+        return "optimal within the limit"
     told = {"best_found": "best found", "not_converged": "not converged"}
     return told.get(result.status, result.status)
-
-
-def status_code(result: Decorrelation) -> str:
-    """The status for machines: "optimal" also where the floor for a limit on the VIF is proved."""
-    if _limits_vif(result):
-        return "optimal" if is_certified(result) else "best_found"
-    return result.status
-
-
-def is_certified(result: Decorrelation) -> bool:
-    """Whether the result is proved to be the best possible for the matrix that was solved for."""
-    if _limits_vif(result):
-        return bool(float(result.details["rho_upper"]) - float(result.rho_min.min()) <= LIMIT_GAP)
-    return result.status in ("exact", "optimal")
-
-
-def _limits_vif(result: Decorrelation) -> bool:
-    """Whether the highest floor for a limit on the VIF was asked for, and some correlation left."""
-    return "max_vif" in result.details and result.status != "exact"
-
-
-def is_about_rows(result: Decorrelation) -> bool:
-    """Whether the matrix that was solved for is that of the rows (or the one) given."""
-    return bool(result.details.get("is_about_rows", True))
 
 
 def price(value: float) -> str:
@@ -240,23 +225,18 @@ def units(result: Decorrelation, output_scale: str) -> str:
     said = "standardised: mean 0, standard deviation 1"
     if output_scale == "original":
         said = "in the units of their sources, with the same mean and standard deviation"
-    if is_about_rows(result):
+    if result.notes.is_about_rows:
         measured = result.measured
         weighted = measured is not None and measured.weighted
         return f"{said} by the weights of the rows" if weighted else said
-    return f"{said} by {subject(result)} (on the rows, standard deviations differ from that)"
-
-
-def subject(result: Decorrelation) -> str:
-    """What the certificate is about."""
-    return str(result.details.get("about") or "the matrix given")
+    return f"{said} by {result.notes.about} (on the rows, standard deviations differ from that)"
 
 
 def _claim(result: Decorrelation) -> str:
     if result.status == "exact":
         return "the outputs are uncorrelated up to rounding"
-    if _limits_vif(result):
-        limit, top = (float(result.details[name]) for name in ("max_vif", "rho_upper"))
+    if isinstance(result.goal, VifLimit):
+        limit, top = result.goal.max_vif, result.goal.rho_upper
         above = -rounded_down(-top, 6)
         proved = f"no transformation within this limit can keep more than {above:.6f}"
         if top >= 1.0 > result.min_fidelity:
@@ -268,7 +248,7 @@ def _claim(result: Decorrelation) -> str:
         measure = f"weighted {measure}"
     bound = max(result.lower_bound, 0.0)
     if result.status == "optimal":
-        asked = "these floors" + " and restrictions" * ("support" in result.details)
+        asked = "these floors" + " and restrictions" * isinstance(result, RestrictedDecorrelation)
         return (
             f"no transformation with {asked} has a smaller {measure} than "
             f"{result.objective:.6g} (proved lower bound {bound:.6g})"

@@ -160,7 +160,7 @@ def bootstrap(
         total=n_boot,
     )
     whole = sample.fit()
-    if whole.result.rank is None:
+    if not whole.result.deficiency:
         sample.model.set_params(on_singular="raise")  # a replicate of lower rank is another problem
     samples = sample.by_draw(_replicate, n_boot, random_state, whole)
     if not samples:
@@ -173,7 +173,7 @@ def bootstrap(
     value = api.threshold(whole.table).value
     low, high = (2.0 * value - np.quantile(thresholds, tails)[::-1]).tolist()
     middle = 2.0 * value - float(thresholds.mean())
-    if whole.result.rank is None and not whole.table.source:
+    if not whole.result.deficiency and not whole.table.source:
         with suppress(CoralError):  # leaving rows out of a short table may leave too few
             middle, low, high = threshold_interval(sample, value, level, seed=random_state or 0)
     return Bootstrap(
@@ -187,7 +187,7 @@ def bootstrap(
         fidelity_samples=fidelities,
         confidence=level,
         n_failed=n_boot - len(samples),
-        dependent=whole.result.rank is not None,
+        dependent=bool(whole.result.deficiency),
     )
 
 

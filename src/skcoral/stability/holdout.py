@@ -17,7 +17,8 @@ from skcoral.core.display import Drawn, shortened
 from skcoral.core.frozen import Frozen
 from skcoral.core.lowrank import FactoredCorrelation, largest_residuals
 from skcoral.core.requirements import checked_weights
-from skcoral.core.results import EXACT_TOL, Array
+from skcoral.core.results import Array
+from skcoral.core.tolerances import EXACT_TOL
 from skcoral.core.validation import check_count
 from skcoral.estimator import CORAL
 from skcoral.estimator.applying import residual_of

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._frames import Judged, judge
 from skcoral.core.arrays import Array
 from skcoral.core.limits import current
+from skcoral.core.problem import Matrix, check_matrix
 from skcoral.core.results import Decorrelation
 from skcoral.data.correlation import CorrelationEstimate, given_matrix
 from skcoral.data.effects import Measured, measure_matrix, measure_rows
@@ -224,10 +224,10 @@ class Dataset(_Choice):
         return self._estimated[1]
 
     @cached_property
-    def judged(self) -> Judged:
+    def judged(self) -> Matrix:
         """The correlations as the solvers take them."""
         with self.naming():
-            return judge(self.estimate, on_singular="solve")
+            return check_matrix(self.estimate, on_singular="solve")
 
     def measure(self, result: Decorrelation) -> Measured:
         """The effect of a result on the rows, or for the matrix."""

@@ -282,8 +282,8 @@ def test_guarantee_in_every_state(wine):
     found = replace(best, status="best_found", lower_bound=0.01)
     assert words.certificate(found).startswith("Not certified")
     assert "can have less than 0.01" in words.certificate(found)
-    assert not words.is_certified(found)
-    assert words.is_certified(best)
+    assert not found.is_certified
+    assert best.is_certified
 
 
 def test_a_guarantee_is_never_rounded_up(wine):

@@ -8,9 +8,11 @@ from sklearn import datasets as sk
 
 from skcoral import decorrelate, threshold
 from skcoral.certificates import check
+from skcoral.certificates.certify import certify_threshold
+from skcoral.core.problem import Settings
 from skcoral.datasets import load_wine, make_system, wdi_correlation
 from skcoral.exceptions import NotCertifiedWarning
-from skcoral.solvers.exact import Options, exact_threshold, solve_threshold
+from skcoral.solvers.exact import exact_threshold, solve_threshold
 
 
 def equicorrelation(p: int, r: float) -> np.ndarray:
@@ -190,7 +192,7 @@ def test_status_between_1e8_and_1e12(cond: float) -> None:
 def test_too_few_steps_are_reported() -> None:
     R = load_wine().correlation
     with pytest.warns(NotCertifiedWarning, match="gap"):
-        th = solve_threshold(R, Options(tuple(map(str, range(13))), max_iter=1))
+        th = certify_threshold(solve_threshold(R, Settings(tuple(map(str, range(13))), max_iter=1)))
     assert th.status == "best_found"
     assert th.lower < threshold(R).lower < th.upper
 

@@ -11,9 +11,9 @@ import pytest
 
 from skcoral import CORAL
 from skcoral.bounds.arithmetic import Floats
-from skcoral.bounds.rank import rank_factor_bound
+from skcoral.bounds.rank import rank_bound
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
-from skcoral.core.results import Certificate
+from skcoral.core.certificate import Certificate
 from skcoral.exceptions import CertificateError
 from skcoral.solvers.singular.answer import RankFactorProof
 from skcoral.solvers.singular.caps import on_caps
@@ -69,7 +69,7 @@ def test_what_is_not_definite_proves_nothing(tables):
         proof = RankFactorProof(V, lam, kappa)
         assert gap_of_factors(proof, A, U, np.zeros(12)) == np.inf
         with pytest.raises(CertificateError, match="positive definite"):
-            rank_factor_bound(proof.arrays, np.zeros(12), A, Floats())
+            rank_bound(proof.arrays, np.zeros(12), A, Floats())
 
 
 def test_outputs_prove_themselves(tables):
@@ -79,7 +79,7 @@ def test_outputs_prove_themselves(tables):
     assert not answer.certified
     proof = proof_by_outputs(A, answer.U, floors)
     assert proof.kappa.min() < 0  # no dual point of (★★)
-    bound = rank_factor_bound(proof.arrays, floors, A, Floats())
+    bound = rank_bound(proof.arrays, floors, A, Floats())
     assert answer.objective - bound.lower <= 1e-8 * answer.objective
     assert isinstance(FrameProblem(A).solve(floors).proof, RankFactorProof)
     elsewhere = on_caps(A, answer.U + 0.05 * np.eye(39, 200), floors)
@@ -96,7 +96,7 @@ def test_outputs_with_floors_of_one_prove_themselves(tables):
     proof = proof_by_outputs(A, answer.U, floors)
     gap = gap_of_factors(proof, A, answer.U, floors)
     assert gap <= 1e-7 * answer.objective
-    bound = rank_factor_bound(proof.arrays, floors, A, Floats())
+    bound = rank_bound(proof.arrays, floors, A, Floats())
     assert answer.objective - bound.lower <= 1e-7 * answer.objective
 
 
@@ -153,7 +153,7 @@ def most_allocated(function):
 def test_no_array_of_all_pairs_is_made(wide):
     """Neither where the gap of the frame bound is closed, nor where it is checked."""
     X, matrix = loaded(60, 400, 0), 8 * 400**2
-    assert wide.result_.certificate.kind == "rank_factor"
+    assert wide.result_.certificate.kind == "rank"
     assert most_allocated(lambda: CORAL(0.7).fit(X)) < matrix
     assert most_allocated(lambda: check(wide.result_, wide.correlation_)) < matrix
     shapes = {a.shape for a in wide.result_.certificate.arrays.values()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skcoral.solvers.singular.point import welch
+from skcoral.core.lowrank import welch
 from skcoral.solvers.singular.problem import FrameProblem
 from skcoral.solvers.singular.solver import solve_squares
 

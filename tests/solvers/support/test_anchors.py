@@ -323,7 +323,7 @@ def test_forged_certificates_are_refused() -> None:
             {"rho_min": (answer.rho_min + 1e-3).tolist()},
             {"anchors": (B + 0.1 * np.roll(B, 1, axis=0)).tolist()},
         ]
-        if not answer.details["support"].all():
+        if not answer.support.all():
             lies.append({"support": np.ones(B.shape).tolist()})
         for lie in lies:
             forged = json.loads(json.dumps(honest))

@@ -7,10 +7,9 @@ import scipy.linalg as sla
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skcoral.certificates.settling import proved_bound
-from skcoral.core.results import Certificate
+from skcoral.bounds.support import proved_bound
+from skcoral.core.certificate import Certificate
 from skcoral.exceptions import CertificateError
-from skcoral.solvers.support import solve_support
 from skcoral.solvers.support.caps import feasible_set
 from skcoral.solvers.support.frame_relaxation import FrameBound, frame_bound
 from skcoral.solvers.support.lower_bounds import (
@@ -20,6 +19,8 @@ from skcoral.solvers.support.lower_bounds import (
     multipliers,
 )
 from skcoral.solvers.support.objectives import residuals
+
+from .certified import solve_support
 
 FLOORS = (0.0, 0.8, 0.97, "mixed")
 

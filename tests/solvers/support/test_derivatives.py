@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skcoral import decorrelate
-from skcoral.certificates.settling import proved_bound
+from skcoral.bounds.support import proved_bound
 from skcoral.core import criteria
 from skcoral.solvers.support import exactness
 from skcoral.solvers.support.caps import feasible_set, fold

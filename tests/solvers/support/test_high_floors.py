@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from skcoral import decorrelate
+from skcoral.bounds.support import proved_bound
 from skcoral.certificates import check
-from skcoral.certificates.settling import proved_bound
 from skcoral.solvers.support.caps import feasible_set
 from skcoral.solvers.support.frame_relaxation import frame_bound
 

@@ -7,15 +7,13 @@ import pytest
 import scipy.optimize as so
 
 from skcoral import decorrelate
+from skcoral.bounds.support import proved_bound
 from skcoral.certificates import check
-from skcoral.certificates.settling import proved_bound
 from skcoral.datasets import load_wine
 from skcoral.paper import run_protocol
-from skcoral.solvers.support import (
-    pattern,
-    solve_support,
-    support_from_threshold,
-)
+from skcoral.solvers.support import degrees_of_freedom, pattern, support_from_threshold
+
+from .certified import solve_support
 
 
 def ar(coefficients, p):
@@ -117,7 +115,7 @@ def test_full_support_is_the_dense_problem(simulated, names, conic_optimum, p, r
     result = solve_support(R, np.full(p, rho), np.ones((p, p), dtype=bool), names=names(p))
     assert result.objective == pytest.approx(conic_optimum(R, rho), abs=2e-8)
     assert result.status == "optimal"
-    assert result.details["bound"] == "lifted"
+    assert result.search.bound == "lifted"
 
 
 @pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
@@ -359,10 +357,10 @@ def test_the_result_tells_how_it_was_found(simulated, names):
     result = solve_support(
         R, np.zeros(8), mask, names=names(8), n_starts=25, callback=lambda *a: calls.append(a)
     )
-    assert result.details["n_starts"] == 25 or result.status != "best_found"
-    assert 1 <= result.details["n_best"] <= result.details["n_starts"]
-    assert result.details["degrees_of_freedom"]["free"] == mask.sum()
-    assert result.details["bound"] in ("frame", "least-norm", "lifted", "none")
+    assert result.search.n_starts == 25 or result.status != "best_found"
+    assert 1 <= result.search.n_best <= result.search.n_starts
+    assert degrees_of_freedom(result.support).free == mask.sum()
+    assert result.search.bound in ("frame", "least-norm", "lifted", "none")
     assert [c[0] for c in calls] == list(range(1, len(calls) + 1))
     assert min(c[1] for c in calls) == pytest.approx(result.objective, abs=1e-6)
     assert all(c[2] <= result.objective + 1e-9 for c in calls)
@@ -397,7 +395,7 @@ def test_floors_of_one_have_no_finite_price_and_leave_the_support_as_asked():
     mask = support_from_threshold(R, 0.3)
     answer = decorrelate(R, 1.0, support=mask)
     assert np.array_equal(answer.T, np.eye(13))
-    assert np.array_equal(answer.details["support"], mask)
+    assert np.array_equal(answer.support, mask)
     assert np.all(np.isinf(answer.prices[mask.sum(axis=0) > 1]))
     assert np.all(answer.prices[mask.sum(axis=0) == 1] == 0)
 

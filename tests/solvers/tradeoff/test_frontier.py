@@ -105,11 +105,15 @@ def test_uncorrelated_variables_have_one_point():
 
 
 def test_open_gaps_are_admitted(systems, monkeypatch):
-    from skcoral.solvers.tradeoff import Options, trace_frontier
+    from skcoral.certificates.certify import certify_frontier
+    from skcoral.core.problem import Settings
+    from skcoral.solvers.tradeoff import trace_frontier
 
     R = systems["wine"]
-    with pytest.warns(NotCertifiedWarning, match="is open"):
-        curve = trace_frontier(R, np.array([0.95]), Options(("x",) * 13, max_iter=2))
+    with pytest.warns(NotCertifiedWarning, match="open gap"):
+        curve = certify_frontier(
+            trace_frontier(R, np.array([0.95]), Settings(("x",) * 13, max_iter=2))
+        )
     assert curve.gap[0] > 1e-7
 
 
@@ -124,7 +128,7 @@ def test_a_budget_inverts_the_curve(systems, verify, criterion):
         assert gamma == pytest.approx(rho, abs=1e-7)
         assert answer.objective <= budget
         assert answer.min_fidelity >= gamma - 1e-12
-        assert gamma <= answer.details["rho_upper"] <= gamma + 1e-8
+        assert gamma <= answer.goal.rho_upper <= gamma + 1e-8
         verify(R, answer)
 
 
@@ -135,19 +139,21 @@ def test_a_tiny_budget_is_proved(systems, criterion, budget):
     R = systems["wine"]
     answer = maximize_fidelity(R, budget, criterion=criterion)
     edge = threshold(R)
-    assert edge.lower - 1e-9 <= answer.rho_min[0] <= answer.details["rho_upper"]
-    assert answer.details["rho_upper"] <= edge.upper + (1e-7 if criterion != "squared" else 1e-4)
+    assert edge.lower - 1e-9 <= answer.rho_min[0] <= answer.goal.rho_upper
+    assert answer.goal.rho_upper <= edge.upper + (1e-7 if criterion != "squared" else 1e-4)
     assert answer.status == "optimal"
     assert check(answer, R).passed
 
 
 @pytest.mark.parametrize(("criterion", "budget"), [("worst", 0.1), ("absolute", 0.3)])
 def test_a_floor_that_may_be_too_low_is_not_called_optimal(systems, criterion, budget):
-    from skcoral.solvers.tradeoff import Options, solve_budget
+    from skcoral.certificates.certify import certify
+    from skcoral.core.problem import Problem
+    from skcoral.solvers.tradeoff import solve_budget
 
-    options = Options(tuple(map(str, range(13))), criterion, max_iter=2)
+    problem = Problem.of(systems["wine"], criterion=criterion, max_iter=2)
     with pytest.warns(NotCertifiedWarning, match="are proved to exceed it: a gap of"):
-        answer = solve_budget(systems["wine"], budget, options)
+        answer = certify(problem, solve_budget(systems["wine"], budget, problem.settings))
     assert answer.status in {"best_found", "not_converged"}
     assert answer.objective <= budget
     assert check(answer, systems["wine"]).passed
@@ -170,7 +176,7 @@ def test_no_transformation_within_the_budget_is_more_faithful(systems, naive):
     R = systems["wdi"]
     answer = maximize_fidelity(R, 0.1)
     rng = np.random.default_rng(0)
-    higher = np.full(8, answer.details["rho_upper"] + 1e-3)
+    higher = np.full(8, answer.goal.rho_upper + 1e-3)
     for _ in range(5):
         T = naive.projected_gradient(R, higher, rng)
         assert naive.objective(R, T, "squared") > 0.1

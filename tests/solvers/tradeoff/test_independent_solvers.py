@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from skcoral import decorrelate, threshold
-from skcoral.solvers.tradeoff import Options, solve_tradeoff
+from skcoral.core.problem import Settings
+from skcoral.solvers.tradeoff import solve_tradeoff
 
 SIZES = [3, 3, 4, 4, 5, 5, 6, 7, 8, 9, 10, 12]
 
@@ -187,6 +188,6 @@ def test_worst_pair_ties_go_to_the_least_squares(random_correlation, naive):
 
 def test_direct_call_takes_arrays():
     R = np.array([[1.0, 0.8], [0.8, 1.0]])
-    result = solve_tradeoff(R, np.array([0.95, 0.95]), Options(("a", "b")))
-    assert result.names == ("a", "b")
-    assert result.status == "optimal"
+    result = solve_tradeoff(R, np.array([0.95, 0.95]), Settings(("a", "b")))
+    assert result.objective - result.lower_bound < 1e-9
+    assert result.correlation[0, 1] == pytest.approx(0.288035, abs=1e-6)

@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 
 from skcoral import maximize_fidelity, threshold
 from skcoral.certificates import certificate_text, check, prove
-from skcoral.core.results import LIMIT_GAP
+from skcoral.core.tolerances import LIMIT_GAP
 from skcoral.datasets import load_wine, make_ar_system, make_near_singular_system, make_system
 from skcoral.solvers.tradeoff.inflation_equations import Equations, Multipliers
 from skcoral.solvers.tradeoff.inflation_path import highest_floor
@@ -74,7 +74,7 @@ def certified(R: np.ndarray, limit: float, judges=(check,)):
     T = answer.T
     np.testing.assert_allclose(np.diag(T.T @ R @ T), 1, atol=1e-10)
     assert np.diag(R @ T).min() >= answer.rho_min[0] - 1e-10
-    assert 0 <= answer.details["rho_upper"] - answer.rho_min[0] <= 0.5 * LIMIT_GAP
+    assert 0 <= answer.goal.rho_upper - answer.rho_min[0] <= 0.5 * LIMIT_GAP
     return answer
 
 
@@ -89,7 +89,7 @@ def test_families_are_certified_at_every_limit(name: str, p: int) -> None:
     limits += [1 + 0.99 * (largest - 1), (1 - 1e-6) * largest]
     for limit in limits:
         answer = certified(R, limit)
-        assert answer.details["largest_vif"] <= limit * (1 + 1e-9)
+        assert answer.goal.largest_vif <= limit * (1 + 1e-9)
         floors.append(answer.rho_min[0])
     assert floors[0] >= threshold(R).lower - 1e-7
     order = np.argsort(limits)
@@ -167,7 +167,7 @@ def test_permuting_and_flipping_variables_does_the_same_to_the_answer() -> None:
 def test_many_variables_are_certified() -> None:
     for name in ("factors", "sample"):
         answer = certified(family(name, 40), 1.5)
-        assert answer.details["largest_vif"] == pytest.approx(1.5, abs=1e-6)
+        assert answer.goal.largest_vif == pytest.approx(1.5, abs=1e-6)
 
 
 def test_the_callback_sees_the_two_fidelities_meet() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from skcoral import decorrelate, threshold
 from skcoral.certificates import check
-from skcoral.solvers.exact import Options
+from skcoral.core.problem import Settings
 from skcoral.solvers.tradeoff.search import Search
 
 
@@ -53,11 +53,11 @@ def test_a_tie_break_that_is_given_up_does_no_harm(monkeypatch: pytest.MonkeyPat
     R = ten_factors(40)
     floor = half_way(R)
     broken = decorrelate(R, floor, criterion="worst")
-    assert broken.details["unique"]
+    assert broken.unique
     monkeypatch.setattr("skcoral.solvers.tradeoff.search._UNNOTICED", 0.0)
     monkeypatch.setattr("skcoral.solvers.tradeoff.search._TIE_BREAK", 0.0)
     left = decorrelate(R, floor, criterion="worst")
-    assert not left.details["unique"]
+    assert not left.unique
     assert left.status == "optimal"
     assert left.objective == pytest.approx(broken.objective, rel=1e-6)
     squares = [0.5 * np.sum((T.T @ R @ T - np.eye(40)) ** 2) for T in (broken.T, left.T)]
@@ -68,7 +68,7 @@ def test_a_tie_break_that_is_given_up_does_no_harm(monkeypatch: pytest.MonkeyPat
 def test_the_tie_break_spends_at_most_half_of_the_work_of_the_proof() -> None:
     R = ten_factors(120)
     floors = np.full(120, half_way(R))
-    search = Search.of(R, floors, Options(names=("",) * 120, criterion="worst"))
+    search = Search.of(R, floors, Settings(names=("",) * 120, criterion="worst"))
     assert search is not None
     solved = search.run()
     assert solved.certified

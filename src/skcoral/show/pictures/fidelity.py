@@ -92,7 +92,7 @@ class FidelityDisplay(_OutputsDisplay):
     def from_estimator(cls, estimator: Any, *, baselines: bool = True) -> FidelityDisplay:
         """Gather the numbers from a fitted :class:`skcoral.CORAL`."""
         # The classical methods need a matrix of full rank.
-        R = estimator.correlation_ if estimator.result_.rank is None else None
+        R = None if estimator.result_.deficiency else estimator.correlation_
         return cls.from_result(estimator.result_, R, baselines=baselines)
 
     def _draw(self, ax: Axes) -> None:

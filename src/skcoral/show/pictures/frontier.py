@@ -9,7 +9,8 @@ import numpy as np
 
 from skcoral import api
 from skcoral.core import measures
-from skcoral.core.results import EXACT_TOL, Array, Decorrelation, Frontier, read_only
+from skcoral.core.results import Array, Decorrelation, Frontier, read_only
+from skcoral.core.tolerances import EXACT_TOL, OPTIMAL_GAP
 from skcoral.exceptions import SingularCorrelationError
 from skcoral.show.pictures import _style
 from skcoral.show.pictures.fidelity import baseline_fidelities
@@ -94,7 +95,7 @@ class FrontierDisplay(_style.Display):
         """Compute the curve for a fitted :class:`skcoral.CORAL` and mark its solution."""
         result = estimator.result_
         # The classical methods do not know composites, and need a matrix of full rank.
-        R = estimator.correlation_ if result.anchors is None and result.rank is None else None
+        R = estimator.correlation_ if result.anchors is None and not result.deficiency else None
         return cls.from_result(curve_of(estimator, n_points), R, chosen=result)
 
     @property
@@ -173,7 +174,8 @@ def _price_on_the_curve(chosen: Decorrelation) -> float | None:
 
     Floors of their own and limits on the VIF leave more than the least residual of a common floor.
     """
-    least = chosen.status in ("exact", "optimal") and np.ptp(chosen.rho_min) < 1e-12
+    on_curve = chosen.gap <= OPTIMAL_GAP * max(1.0, chosen.objective)
+    least = on_curve and np.ptp(chosen.rho_min) < 1e-12
     return float(chosen.prices.sum()) if least else None
 
 
@@ -181,7 +183,7 @@ def curve_of(estimator: Any, n_points: int) -> Frontier:
     """The curve of the problem that a fitted :class:`skcoral.CORAL` solves."""
     result = estimator.result_
     return api.frontier(
-        estimator.estimate_ if result.rank else estimator.correlation_,
+        estimator.estimate_ if result.deficiency else estimator.correlation_,
         criterion=result.criterion,
         pair_weights=result.pair_weights,
         anchors=result.anchors,

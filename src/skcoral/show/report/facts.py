@@ -140,7 +140,7 @@ def gather(
     p = len(result.names)
     if n_points is None:
         n_points = _affordable(_POINTS, p)
-        n_points = min(n_points, _DEPENDENT) if result.rank else n_points
+        n_points = min(n_points, _DEPENDENT) if result.deficiency else n_points
     notes = [*notes, words.unfloored(result, estimator.rho_min)]
     if X is not None and folds is None:
         folds, why = _affordable_folds(len(X), p)
@@ -158,7 +158,9 @@ def gather(
         threshold=estimator.threshold_ if _is_quick(result) else None,
         passed=check.passed,
         problems=check.problems,
-        baselines=baseline_fidelities(R) if result.anchors is None and not result.rank else {},
+        baselines=baseline_fidelities(R)
+        if result.anchors is None and not result.deficiency
+        else {},
         frontier=curve_of(estimator, n_points) if n_points and _is_quick(result) else None,
         holdout=held_out(estimator, X, folds, known or {}) if X is not None and folds else None,
         outcome=outcome,
@@ -217,7 +219,7 @@ def _affordable(steps: Sequence[tuple[int, int]], p: int) -> int:
 
 def _is_quick(result: Decorrelation) -> bool:
     """Whether dozens of further solutions take seconds: not of wide tables."""
-    return result.rank is None or result.rank**2 * len(result.names) < _QUICK
+    return not result.deficiency or result.rank**2 * len(result.names) < _QUICK
 
 
 def column_of(T: Any, j: int) -> Array:

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from skcoral.core.goals import Budget, VifLimit
 from skcoral.core.lowrank import spread_of_sizes, strongest_pairs
 from skcoral.core.requirements import listing
-from skcoral.core.results import Array, Decorrelation
+from skcoral.core.results import Array, Decorrelation, SingularDecorrelation
 from skcoral.estimator.rows import column_names
 from skcoral.renamed import refusing_former_parameters
 from skcoral.show import sentences as words
@@ -53,8 +54,8 @@ def render(facts: ReportFacts) -> str:
     """
     result, measured, held = facts.result, facts.measured, facts.holdout
     sources = column_names(facts.estimator)
-    about_rows = words.is_about_rows(result)
-    plain = words.is_certified(result) and about_rows
+    about_rows = result.notes.is_about_rows
+    plain = result.is_certified and about_rows
     listed = _listed(facts)
     tables: dict[str, Any] = {}
     if held is not None:
@@ -107,18 +108,18 @@ def _certificate(facts: ReportFacts) -> list[tuple[str, str]]:
     known = []
     if th is not None:
         what = f"threshold ρ★{words.of_threshold(result)}"
-        if result.rank is not None:
+        if result.deficiency:
             what = "highest floor of the least residual"
         binding = listing(th.binding, 6, quote="")
         known.append((what, f"{th.lower:.9f} to {th.upper:.9f}, bound by {binding}"))
-    if "rho_upper" in result.details:
-        top = float(result.details["rho_upper"])
+    if isinstance(result.goal, Budget | VifLimit):
+        top = result.goal.rho_upper
         known.append(("highest common floor", f"{result.rho_min.min():.9f} to {top:.9f}"))
-    if result.rank is not None:
+    if isinstance(result, SingularDecorrelation):
         known.append(("rank", f"{result.rank} of {len(result.names)}"))
-        known.append(("least residual of this rank", f"{result.details['least_residual']:.9g}"))
+        known.append(("least residual of this rank", f"{result.least_residual:.9g}"))
     return [
-        ("about", words.subject(result)),
+        ("about", result.notes.about),
         ("residual", f"{result.objective:.9g}"),
         ("lower bound", f"{max(result.lower_bound, 0.0):.9g}"),
         ("gap", f"{max(result.gap, 0.0):.1e}"),
@@ -132,7 +133,7 @@ def _curve(facts: ReportFacts) -> dict[str, Any] | None:
     result = facts.result
     if facts.frontier is None:
         return None
-    R = facts.R if result.anchors is None and result.rank is None else None
+    R = facts.R if result.anchors is None and not result.deficiency else None
     display = FrontierDisplay.from_result(facts.frontier, R, chosen=result)
     measure = words.CRITERIA[display.criterion]
     return {
@@ -229,14 +230,14 @@ def _without_floors(estimator: Any, result: Decorrelation) -> str:
     """What is sought where no floor is given."""
     if estimator.support is not None:
         return "the least residual within the support"
-    if result.rank is not None:
+    if result.deficiency:
         return "the least residual of this rank with the highest common fidelity"
     return "exact decorrelation with the highest common fidelity"
 
 
 def _warnings(estimator: Any, result: Decorrelation) -> list[str]:
-    details = (str(result.details.get(key, "")) for key in ("new_rows", "guarantee"))
-    out = [said for said in (words.rank(result), *details) if said]
+    notes = result.notes.new_rows, result.notes.guarantee
+    out = [said for said in (words.rank(result), *notes) if said]
     n, p = estimator.n_samples_seen_, len(estimator.correlation_)
     if 0 < n < 10 * p:
         out.append(

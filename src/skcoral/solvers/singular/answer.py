@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skcoral.core.arrays import Array, to_host
-from skcoral.core.results import OPTIMAL_GAP
+from skcoral.core.tolerances import OPTIMAL_GAP
 
 
 class PointProof:
@@ -75,7 +75,7 @@ class RankProof(PointProof):
 class RankFactorProof(PointProof):
     """A dual point of (★r) with ``H = VᵀV + diag(κ)``: ``V`` (r × p), λ, and κ of either sign."""
 
-    kind: ClassVar[str] = "rank_factor"
+    kind: ClassVar[str] = "rank"
 
     V: Array
     lam: Array

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from skcoral.certificates.settling import settle_factored
+from skcoral.bounds.arithmetic import Floats
+from skcoral.bounds.factored import factor_bound
 from skcoral.core.arrays import Array, column_dots, to_device, to_host
 from skcoral.core.deficiency import Deficiency
-from skcoral.core.results import Decorrelation, Frontier
-from skcoral.exceptions import InfeasibleError, NotCertifiedWarning, warn
+from skcoral.core.goals import Budget
+from skcoral.core.problem import Settings
+from skcoral.core.results import Frontier
+from skcoral.core.solution import Solution
+from skcoral.exceptions import CertificateError, InfeasibleError
 from skcoral.solvers.singular.answer import Answer
-from skcoral.solvers.singular.outcome import as_result
+from skcoral.solvers.singular.outcome import frame_problem, solution_of
 from skcoral.solvers.singular.pairs import largest_residuals
 from skcoral.solvers.singular.problem import FrameProblem
 from skcoral.solvers.singular.solver import Callback
@@ -26,28 +29,21 @@ _FLOOR_DIGITS = 1e-9  # bounds on a floor that differ by no more count as equal
 def singular_budget(
     found: Deficiency,
     budget: float,
+    settings: Settings,
     *,
-    names: Sequence[str],
-    callback: Callback | None = None,
     dense: bool = True,
     there: Any = None,
-    **settings: Any,
-) -> Decorrelation:
+) -> Solution:
     """Find the largest common floor whose residual stays within ``budget``, at rank r < p.
 
     Raises
     ------
     InfeasibleError
         No transformation of this rank has a residual as small.
-
-    Warns
-    -----
-    NotCertifiedWarning
-        Larger floors are not excluded; ``details["rho_upper"]`` says up to where.
     """
     A = found.factor if there is None else to_device(found.factor, there)
     p = A.shape[1]
-    problem = FrameProblem(A, dropped=found.dropped, **settings)
+    problem = frame_problem(A, found, settings)
     criterion = problem.criterion
     if budget < problem.least * (1.0 - 1e-12):
         raise InfeasibleError(
@@ -56,7 +52,7 @@ def singular_budget(
             "others determine."
         )
     budget = max(budget, problem.least)
-    floor, answer, tightest = _largest_floor(problem, budget, callback)
+    floor, answer, tightest = _largest_floor(problem, budget, settings.callback)
     if answer is None:
         raise InfeasibleError(
             f"No transformation with a residual of {budget:.6g} ({criterion}) was found for this "
@@ -65,29 +61,23 @@ def singular_budget(
             f"{problem.solve(np.zeros(p)).objective:.6g}. Allow more."
         )
     # The dual point of another floor may exclude more floors than that of the answer.
-    results = []
+    solutions = []
     for dual in (answer, tightest):
         held = replace(answer, proof=dual.proof, share=dual.share)
-        result = as_result(
-            problem,
-            held,
-            np.full(p, floor),
-            found,
-            names=names,
-            dense=dense,
-            details={"budget": budget},
-        )
-        results.append(settle_factored(result, np.asarray(to_host(A))))
-    least = min(result.details["rho_upper"] for result in results)
-    result = next(r for r in results if r.details["rho_upper"] <= least + _FLOOR_DIGITS)
-    upper = result.details["rho_upper"]
-    if result.status != "optimal":
-        warn(
-            f"the common floor {floor:.9g} is within the budget, but only floors above "
-            f"{upper:.9g} are proved to exceed it: a gap of {upper - floor:.2e} is open.",
-            NotCertifiedWarning,
-        )
-    return result
+        solutions.append(solution_of(problem, held, np.full(p, floor), found, dense=dense))
+    own, other = (_highest_floor(each, budget, problem) for each in solutions)
+    upper, solution = (own, solutions[0]) if own <= other + _FLOOR_DIGITS else (other, solutions[1])
+    return replace(solution, goal=Budget(budget, max(upper, floor) if upper < 1.0 else 1.0))
+
+
+def _highest_floor(solution: Solution, budget: float, problem: FrameProblem) -> float:
+    """A common floor that no transformation within the budget exceeds, by the dual point."""
+    given = solution.certificate, problem.criterion, problem.pair_weights, solution.rho_min
+    try:
+        proved = factor_bound(*given, np.asarray(to_host(problem.A)), Floats())
+    except CertificateError:
+        return np.inf
+    return proved.highest_floor(budget, problem.criterion, float(solution.rho_min.max()))
 
 
 def _largest_floor(
@@ -143,24 +133,16 @@ def _largest_floor(
 
 def singular_frontier(
     found: Deficiency,
-    floors: Array | None = None,
+    floors: Array | None,
+    settings: Settings,
     *,
-    names: Sequence[str],
     n_points: int = 25,
-    callback: Callback | None = None,
     there: Any = None,
-    **settings: Any,
 ) -> Frontier:
-    """Compute the frontier of a matrix of rank r < p: from the threshold to one by default.
-
-    Warns
-    -----
-    NotCertifiedWarning
-        Some points have an open gap.
-    """
+    """Compute the frontier of a matrix of rank r < p: from the threshold to one by default."""
     A = found.factor if there is None else to_device(found.factor, there)
     p = A.shape[1]
-    problem = FrameProblem(A, dropped=found.dropped, **settings)
+    problem = frame_problem(A, found, settings)
     reached = frame_threshold(A, tol=problem.tol)
     edge = reached.lower
     if floors is None:
@@ -176,20 +158,12 @@ def singular_frontier(
         answer = problem.solve(np.full(p, floor), start=start if floor >= edge else None)
         answers[floor] = answer
         start = answer.U
-        if callback is not None:
-            callback(len(answers), answer.objective, answer.lower_bound)
+        if settings.callback is not None:
+            settings.callback(len(answers), answer.objective, answer.lower_bound)
     points = [answers[float(floor)] for floor in grid]
     outputs = [np.asarray(to_host(answer.U)) for answer in points]
     residuals = [largest_residuals(U) for U in outputs]
     fidelity = [column_dots(A, answer.U) for answer in points]
-    gap = max(a.objective - a.lower_bound for a in points)
-    open_points = sum(not answer.certified for answer in points)
-    if open_points:
-        warn(
-            f"{open_points} of {len(points)} floors have an open gap, the widest {gap:.2e}; both "
-            "ends of each are in the result.",
-            NotCertifiedWarning,
-        )
     slopes = [
         np.inf if floor >= 1.0 and answer.proof is not None else float(answer.slopes.sum())
         for floor, answer in zip(grid, points, strict=True)
@@ -205,6 +179,6 @@ def singular_frontier(
         mean_fidelity=np.array([f.mean() for f in fidelity]),
         threshold=edge,
         criterion=problem.criterion,
-        names=tuple(names),
+        names=settings.names,
         pair_weights=problem.pair_weights,
     )

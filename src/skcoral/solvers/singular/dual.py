@@ -21,7 +21,8 @@ from skcoral.core.arrays import (
     to_host,
 )
 from skcoral.core.linalg import conjugate_gradient
-from skcoral.solvers.singular.point import Curvature, FramePoint, frame_point, welch
+from skcoral.core.lowrank import welch
+from skcoral.solvers.singular.point import Curvature, FramePoint, frame_point
 
 _SHRINK, _WIDE_SHRINK = 0.1, 0.03  # of τ, once the point is centred
 _CENTRED = 1.0  # decrement, relative to rτ, of a point that counts as centred

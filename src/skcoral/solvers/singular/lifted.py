@@ -7,7 +7,6 @@ the trade-off works, and the bound is then evaluated for the matrix that was giv
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -15,8 +14,10 @@ import scipy.linalg as sla
 
 from skcoral.core import criteria
 from skcoral.core.arrays import Array
-from skcoral.core.results import Criterion, Decorrelation
-from skcoral.solvers.exact import Options, solve_exact
+from skcoral.core.problem import Settings
+from skcoral.core.results import Criterion
+from skcoral.core.solution import Solution
+from skcoral.solvers.exact import solve_exact
 from skcoral.solvers.singular.answer import LiftedProof
 from skcoral.solvers.tradeoff import solve_tradeoff
 
@@ -39,19 +40,17 @@ def lifted_proof(
 ) -> LiftedProof | None:
     """Search a dual point of (★); None where it proves nothing or none was found."""
     names = tuple(f"x{j}" for j in range(A.shape[1]))
-    options = Options(names, criterion, pair_weights, tol=tol, max_iter=max_iter)
+    settings = Settings(names, criterion, pair_weights, tol=tol, max_iter=max_iter)
     for shrunk in _SHRUNK if A.shape[1] <= _FEW else _SHRUNK[1:]:
         R = (1.0 - shrunk) * (A.T @ A)
         np.fill_diagonal(R, 1.0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                refused = solve_exact(R, floors, options)
-                if isinstance(refused, Decorrelation):
-                    continue
-                answer = solve_tradeoff(R, floors, options, refused=refused)
-            except (ArithmeticError, ValueError, RuntimeError):  # no digits left at this shrinkage
+        try:
+            refused = solve_exact(R, floors, settings)
+            if isinstance(refused, Solution):
                 continue
+            answer = solve_tradeoff(R, floors, settings, refused=refused)
+        except (ArithmeticError, ValueError, RuntimeError):  # no digits left at this shrinkage
+            continue
         lam, H = (np.array(answer.certificate.arrays.get(k, np.nan)) for k in ("multipliers", "H"))
         factor = _factor(H) if np.isfinite(lam).all() and np.isfinite(H).all() else None
         if factor is not None:

@@ -28,15 +28,11 @@ from skcoral.core.arrays import (
     plus_diagonal,
     to_device,
 )
+from skcoral.core.lowrank import welch
 
 _ROOT_STEPS = 60  # of Newton's method for κ; it takes three to six
 _ROOT_TOL = 1e-12
 _SINGLE = 1e5  # entries of U from which products with the second derivative are in float32
-
-
-def welch(p: int, r: int) -> float:
-    """The least sum of squared correlations of p unit vectors in r dimensions."""
-    return 0.5 * p * (p - r) / r
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from skcoral.core.arrays import Array, to_device, to_host
-from skcoral.core.results import OPTIMAL_GAP, Criterion
+from skcoral.core.lowrank import welch
+from skcoral.core.results import Criterion
+from skcoral.core.tolerances import OPTIMAL_GAP
 from skcoral.solvers.singular.answer import Answer
 from skcoral.solvers.singular.caps import on_caps
 from skcoral.solvers.singular.descent import descend, squares
 from skcoral.solvers.singular.lifted import lifted_proof, robust_bound
 from skcoral.solvers.singular.pairs import criterion_of, descend_pairs
-from skcoral.solvers.singular.point import welch
 from skcoral.solvers.singular.rank_bound import RankBound, gap_of_rank
 from skcoral.solvers.singular.rank_factors import gap_of_factors, proof_by_outputs
 from skcoral.solvers.singular.rank_point import RankPoint

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from skcoral.core.arrays import Array, to_device, to_host
-from skcoral.core.results import OPTIMAL_GAP
+from skcoral.core.lowrank import welch
+from skcoral.core.tolerances import OPTIMAL_GAP
 from skcoral.solvers.singular.answer import Answer
 from skcoral.solvers.singular.caps import on_caps
 from skcoral.solvers.singular.descent import descend, squares, squares_and_gradients
 from skcoral.solvers.singular.dual import FrameDual, maximise_bound
-from skcoral.solvers.singular.point import welch
 from skcoral.solvers.singular.primal import newton_outputs
 from skcoral.solvers.singular.proof import gap_of, proof_of
 from skcoral.solvers.singular.starts import descend_all

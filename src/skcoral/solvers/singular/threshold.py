@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from skcoral.core.arrays import Array, column_dots, diagonal, library, to_device, to_host
+from skcoral.core.lowrank import welch
 from skcoral.solvers.singular.answer import FrameProof
 from skcoral.solvers.singular.caps import on_caps
 from skcoral.solvers.singular.descent import descend
 from skcoral.solvers.singular.dual import FrameDual, maximise_bound
-from skcoral.solvers.singular.point import frame_point, welch
+from skcoral.solvers.singular.point import frame_point
 
 _TIGHT = 1e-13  # excess over the least residual, relative, of a frame that counts as tight
 _NEAR = 1e-9  # the same of one that is still to be tightened

@@ -13,10 +13,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from skcoral.certificates.settling import settle
 from skcoral.core import criteria
-from skcoral.core.measures import residual, residual_by
-from skcoral.core.results import Array, Criterion, Decorrelation
+from skcoral.core.measures import residual_by
+from skcoral.core.results import Array, Criterion
+from skcoral.core.solution import Solution
 from skcoral.exceptions import InfeasibleError, InvalidSupportError
 from skcoral.solvers.support.bounded_columns import (
     Column,
@@ -37,7 +37,7 @@ from skcoral.solvers.support.objectives import (
 from skcoral.solvers.support.pattern import Mask
 from skcoral.solvers.support.quasi_newton import Rows, descend
 from skcoral.solvers.support.search import random_starts
-from skcoral.solvers.support.solver import EXACT, SupportProblem, solve_unbounded
+from skcoral.solvers.support.solver import SupportProblem, solve_unbounded
 
 # One loss per round of the augmented Lagrangian.
 _LOSSES: dict[str, list[Loss]] = {
@@ -70,7 +70,7 @@ def _within_support(
     return lower, upper, np.where(kept.any(axis=0), kept, mask)
 
 
-def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Decorrelation:
+def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Solution:
     """Solve a support problem whose coefficients have bounds."""
     R, floors, criterion, B = problem.R, problem.floors, problem.criterion, problem.unit_anchors
     lower, upper, mask = _within_support(problem, bounds)
@@ -85,7 +85,7 @@ def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Decorr
     )
     free = solve_unbounded(problem)
     if _keeps(free.T, lower, upper):
-        return replace(free, details={**free.details, "bounds": "not binding"})
+        return free
     # Folding keeps fidelities positive: with bounds, the sign of a column is not free.
     space = replace(problem.space, floors=np.maximum(problem.space.floors, 1e-12))
     warm = problem.warm_starts()
@@ -102,26 +102,18 @@ def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Decorr
     best = min(candidates, key=lambda T: residual_by(criterion, R, T))
     if criterion == "squared" and mask.sum() <= _PROGRAMME_SIZE:
         best = _programme(problem, columns, best, lower, upper)
-    E = residual(R, best)
-    unknown = np.full(len(floors), np.nan)
-    details = {
-        "n_starts": len(starts),
-        "n_best": 1,
-        "bounds": "binding",
-        "stationarity": np.nan,
-    }
-    result = replace(
+    search = replace(
+        free.search, n_starts=len(starts), n_best=1, stationarity=np.nan, bounds_bind=True
+    )
+    return replace(
         free,
         T=best,
         correlation=0.5 * (best.T @ R @ best + (best.T @ R @ best).T),
         fidelity=problem.fidelity(best),
         objective=residual_by(criterion, R, best),
-        prices=unknown,
-        weights=unknown,
-        status="exact" if np.abs(E).max() <= EXACT else "best_found",
-        details={**free.details, **details},
+        slopes=np.full(len(floors), np.nan),
+        search=search,
     )
-    return settle(result, R)
 
 
 def _repaired(columns: Sequence[Column], T: Array, floors: Array) -> Array | None:

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from skcoral.bounds.support import proved_bound
+from skcoral.core import criteria
 from skcoral.core.frozen import Frozen
 from skcoral.core.results import Array
 from skcoral.core.validation import check_correlation, check_names, frame_names
 from skcoral.solvers.support.pattern import Columns, read_support
-from skcoral.solvers.support.solver import solve_support
+from skcoral.solvers.support.solver import EXACT, solve_support
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,10 @@ def support_floor(
     )
     pairs = max(len(matrix) * (len(matrix) - 1) / 2, 1.0)
     # Each number bounds the other: a value of one is attained by the transformation of the other.
-    low_squared = max(squared.lower_bound, worst.lower_bound**2)
-    low_worst = max(worst.lower_bound, float(np.sqrt(squared.lower_bound / pairs)))
-    vanish = True if squared.status == "exact" else False if low_squared > 0 else None
+    bounds = (proved_bound(matrix, each.rho_min, each.certificate) for each in (squared, worst))
+    of_squared, of_worst = bounds
+    low_squared = max(of_squared, of_worst**2)
+    low_worst = max(of_worst, float(np.sqrt(of_squared / pairs)))
+    exact = criteria.value("worst", squared.correlation) <= EXACT
+    vanish = True if exact else False if low_squared > 0 else None
     return SupportFloor(squared.objective, low_squared, worst.objective, low_worst, vanish)

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral.core import criteria
+from skcoral.core.problem import Memory
 from skcoral.core.results import Array, Criterion
-from skcoral.solvers.exact import KeptThreshold, best_exact
+from skcoral.solvers.exact import best_exact, kept_threshold
 from skcoral.solvers.support.caps import Caps, fold, unfold
 from skcoral.solvers.support.exactness import cholesky_within
 from skcoral.solvers.support.interior_point import Candidate, candidate, refine
@@ -238,7 +239,7 @@ def _distinct(values: Array, count: int, apart: float = _DISTINCT) -> NDArray[np
     return np.asarray(chosen, dtype=np.intp)
 
 
-def structured_starts(space: Caps, B: Array, warm: Array, threshold: KeptThreshold) -> Array:
+def structured_starts(space: Caps, B: Array, warm: Array, memory: Memory) -> Array:
     """Points (S, k, m): warm ones, then the anchors and masked exact decorrelators of them.
 
     In this order: the given transformations; a Cholesky factor of R⁻¹ that fits the support, if
@@ -252,7 +253,7 @@ def structured_starts(space: Caps, B: Array, warm: Array, threshold: KeptThresho
         candidates.append(fitting[0])
     C = B.T @ space.R @ B
     values, vectors = np.linalg.eigh(C)
-    candidates.append(B @ _dense_exact(C, space.floors, threshold))
+    candidates.append(B @ _dense_exact(C, space.floors, memory))
     candidates.append(B)
     candidates.append(B @ (vectors / np.sqrt(values)) @ vectors.T)
     candidates.append(B @ np.linalg.inv(np.linalg.cholesky(C)).T)
@@ -280,9 +281,9 @@ def _unit(X: Array) -> Array:
     return np.asarray(X / np.linalg.norm(X, axis=2, keepdims=True))
 
 
-def _dense_exact(R: Array, floors: Array, threshold: KeptThreshold) -> Array:
+def _dense_exact(R: Array, floors: Array, memory: Memory) -> Array:
     below_one = np.minimum(floors, 1.0 - 1e-9)
     best = best_exact(R, below_one)
     if best.feasible:
         return np.asarray(best.T)
-    return np.asarray(threshold.solve().T)
+    return np.asarray(kept_threshold(R, memory).T)

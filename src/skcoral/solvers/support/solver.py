@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
-from skcoral.certificates.settling import settle
+from skcoral.core.certificate import Certificate
+from skcoral.core.goals import SupportSearch
 from skcoral.core.linalg import gram_defect, of_unit_variance, raised_to_floors
 from skcoral.core.measures import fidelity
-from skcoral.core.results import (
-    CROWDED,
-    EXACT_TOL,
-    Array,
-    Certificate,
-    Criterion,
-    Decorrelation,
-    Status,
-)
-from skcoral.solvers.exact import KeptThreshold
+from skcoral.core.problem import Memory
+from skcoral.core.results import Array, Criterion
+from skcoral.core.solution import Solution
+from skcoral.core.tolerances import EXACT_TOL
 from skcoral.solvers.support.caps import Caps, feasible_set
 from skcoral.solvers.support.frame_relaxation import DENSE_LIMIT, Norm, frame_bound
 from skcoral.solvers.support.interior_point import Candidate
@@ -36,7 +31,7 @@ from skcoral.solvers.support.lower_bounds import (
     nothing_proved,
     to_squares,
 )
-from skcoral.solvers.support.pattern import Mask, degrees_of_freedom
+from skcoral.solvers.support.pattern import Mask
 from skcoral.solvers.support.search import Callback, Found, Progress, Search, structured_starts
 
 Proof = Literal["quick", "moments"]
@@ -60,7 +55,7 @@ class SupportProblem:
     random_state: int | np.random.Generator | None = 0
     callback: Callback | None = None
     warm: Array | Sequence[Array] | None = None
-    threshold: KeptThreshold | None = None
+    memory: Memory = field(default_factory=Memory)
     proof: Proof = "quick"
 
     @cached_property
@@ -94,7 +89,7 @@ def solve_support(
     *,
     bounds: tuple[Array, Array] | None = None,
     **options: Any,
-) -> Decorrelation:
+) -> Solution:
     """Least residual correlation among the transformations with a given support.
 
         minimise φ(off(TᵀRT))  subject to  t_jᵀRt_j = 1,  b_jᵀRt_j ≥ ρ_j,  T_ij = 0 off the support
@@ -120,15 +115,13 @@ def solve_support(
         ``criterion``, ``tol``, ``max_iter`` (quasi-Newton steps per route), ``n_starts`` (at most,
         structured ones included), ``random_state`` and ``callback``. ``warm`` are transformations
         to start from as well, such as the solution for a smaller support or higher floors; the
-        answer is never worse than any of them that is feasible. ``threshold`` keeps ρ★ of the
+        answer is never worse than any of them that is feasible. ``memory`` keeps ρ★ of the
         anchors. ``proof`` is "quick" or "moments", which looks for a better bound where the gap is
         open.
 
     Returns
     -------
-    Decorrelation
-        ``details`` holds the support, the degrees of freedom, the number of starts, how many of
-        them reached the best value, the name of the lower bound and the violation of stationarity.
+    Solution
 
     Raises
     ------
@@ -140,8 +133,8 @@ def solve_support(
     >>> R = 0.5 ** np.abs(np.subtract.outer(range(4), range(4)))
     >>> neighbours = np.abs(np.subtract.outer(range(4), range(4))) <= 1
     >>> chain = solve_support(R, np.zeros(4), neighbours, names=("a", "b", "c", "d"))
-    >>> chain.status
-    'exact'
+    >>> bool(np.allclose(chain.correlation, np.eye(4)))
+    True
     >>> bool(chain.T[~neighbours].any())
     False
     """
@@ -153,15 +146,14 @@ def solve_support(
     return solve_within(problem, bounds)
 
 
-def solve_unbounded(problem: SupportProblem) -> Decorrelation:
+def solve_unbounded(problem: SupportProblem) -> Solution:
     """Solve a support problem without bounds on coefficients."""
     space, B = problem.space, problem.unit_anchors
     progress = Progress(problem.callback)
     search = Search(space, problem.criterion, problem.max_iter, progress)
     bounds = BestBound(space, problem.criterion, problem.tol, progress)
     given = problem.warm_starts()
-    threshold = problem.threshold or KeptThreshold(B.T @ problem.R @ B)
-    first = structured_starts(space, B, given, threshold)
+    first = structured_starts(space, B, given, problem.memory)
     first = first[: max(1, problem.n_starts) + len(given)]
     n_random = problem.n_starts - len(first)
     found = search.run(first, on_caps=True, keep=len(given))
@@ -173,7 +165,7 @@ def solve_unbounded(problem: SupportProblem) -> Decorrelation:
         bounds.improve(found.best)
     if problem.proof == "moments" and not bounds.certifies(found.best):
         bounds.improve_by_moments(found.best)
-    return _result(problem, search, found, bounds.best)
+    return _solution(problem, search, found, bounds.best)
 
 
 class BestBound:
@@ -251,48 +243,35 @@ def exact_columns(problem: SupportProblem, T: Array) -> Array:
     return raised_to_floors(problem.R, T, space.axes[:, 0].T, np.minimum(space.floors, 1.0))
 
 
-def _result(
-    problem: SupportProblem, search: Search, found: Found, bound: LowerBound
-) -> Decorrelation:
-    R, floors, mask = problem.R, problem.floors, problem.mask
-    space, best = search.space, found.best
+def _solution(problem: SupportProblem, search: Search, found: Found, bound: LowerBound) -> Solution:
+    R, space, best = problem.R, search.space, found.best
     T = exact_columns(problem, space.transform(best.U[None])[0])
-    G = np.eye(space.k) + gram_defect(R, T)
     state = multipliers(space, best.U, best.half_slope)
-    lam = state.floors / np.where(space.reach > 0, space.reach, 1.0)
-    # The residual falls like the square root of 1 - ρ_j, so a floor of one has no finite price.
-    crowded = np.abs(G - np.diag(np.diag(G))).max(axis=0, initial=0.0) > CROWDED
-    prices = np.where((floors >= 1.0) & (mask.sum(axis=0) > 1) & crowded, np.inf, 2.0 * lam)
-    status: Status = "best_found" if best.converged else "not_converged"
     exact = best.worst <= EXACT
     if exact:
-        bound, status = nothing_proved(space, problem.criterion), "exact"
+        bound = nothing_proved(space, problem.criterion)
     # The half-gradient of the criterion at T, from which the prices follow.
-    arrays = {**bound.certificate.arrays, "slope": best.half_slope, "support": mask.astype(float)}
-    details: dict[str, Any] = {
-        "support": mask,
-        "degrees_of_freedom": asdict(degrees_of_freedom(mask)),
-        "n_starts": len(found.reached),
-        "n_best": search.n_best(found),
-        "bound": bound.name,
-        "stationarity": 0.0 if exact else state.stationarity,
-        "random_state": problem.random_state if isinstance(problem.random_state, int) else None,
+    arrays = {
+        **bound.certificate.arrays,
+        "slope": best.half_slope,
+        "support": problem.mask.astype(np.float64),
     }
-    result = Decorrelation(
+    return Solution(
         T=T,
-        correlation=G,
+        correlation=np.eye(space.k) + gram_defect(R, T),
         fidelity=problem.fidelity(T),
-        rho_min=floors,
-        criterion=problem.criterion,
+        rho_min=problem.floors,
         objective=best.value,
-        lower_bound=min(bound.value, best.value),
-        prices=prices,
-        weights=lam,
-        status=status,
-        names=problem.names,
+        lower_bound=bound.value,
         certificate=Certificate(bound.certificate.kind, arrays, bound.certificate.info),
-        anchors=problem.anchors,
         n_iter=search.progress.iteration,
-        details=details,
+        slopes=2.0 * state.floors / np.where(space.reach > 0, space.reach, 1.0),
+        converged=best.converged,
+        search=SupportSearch(
+            n_starts=len(found.reached),
+            n_best=search.n_best(found),
+            bound=bound.name,
+            stationarity=0.0 if exact else state.stationarity,
+            random_state=problem.random_state if isinstance(problem.random_state, int) else None,
+        ),
     )
-    return settle(result, R)

@@ -12,38 +12,38 @@ from typing import Any
 import numpy as np
 
 from skcoral.core import criteria
-from skcoral.core.results import OPTIMAL_GAP, Decorrelation
-from skcoral.exceptions import NotCertifiedWarning, warn
-from skcoral.solvers.exact import Options, threshold_result
+from skcoral.core.goals import Budget
+from skcoral.core.problem import Settings
+from skcoral.core.solution import Solution
+from skcoral.core.tolerances import OPTIMAL_GAP
+from skcoral.solvers.exact import threshold_solution
 from skcoral.solvers.tradeoff.frontier import Node, Path
-from skcoral.solvers.tradeoff.results import as_result
 
 
-def solve_budget(R: Any, budget: float, options: Options) -> Decorrelation:
+def solve_budget(R: Any, budget: float, settings: Settings) -> Solution:
     """Find the largest common floor whose least residual stays within ``budget``.
 
-    ``options.tol`` is the largest distance of the floor found from the upper bound on it, and the
+    ``settings.tol`` is the largest distance of the floor found from the upper bound on it, and the
     callback is called as ``callback(point, objective, lower_bound)`` after each floor tried. The
-    floor is in ``rho_min`` of the result; ``details["rho_upper"]`` bounds the common floor of every
+    floor is in ``rho_min`` of the solution, and its goal bounds the common floor of every
     transformation within the budget.
     """
-    path = Path(R, options)
-    everything = criteria.value(options.criterion, path.R, options.pair_weights)
+    path = Path(R, settings)
+    everything = criteria.value(settings.criterion, path.R, settings.pair_weights)
     if budget >= everything:
-        return _result(path.solve(1.0), budget, 1.0, options)
+        return _solution(path.solve(1.0), budget, 1.0, settings)
     if budget == 0 and path.zero is not None:
         node = path.solve(path.edge)
         lam, H, upper = path.zero.proof()
         bound = 2.0 * float(lam.sum()) * (node.rho - upper)
         proved = replace(node.solved, lam=lam, H=H, lower_bound=bound)
-        return _result(Node(node.rho, proved, 2.0 * float(lam.sum())), budget, upper, options)
+        return _solution(Node(node.rho, proved, 2.0 * float(lam.sum())), budget, upper, settings)
     if budget == 0:
-        exact = threshold_result(R, path.threshold, options)
-        upper = min(path.threshold.upper, 1.0)
-        return replace(exact, details={"budget": budget, "rho_upper": upper})
+        exact = threshold_solution(R, path.threshold, settings)
+        return replace(exact, goal=Budget(budget, min(path.threshold.upper, 1.0)))
     # Squares grow quadratically from the threshold, the other criteria linearly.
-    power = 0.5 if options.criterion == "squared" else 1.0
-    close = 0.1 * options.tol
+    power = 0.5 if settings.criterion == "squared" else 1.0
+    close = 0.1 * settings.tol
 
     def excess(node: Node) -> float:
         value, slope = node.solved.objective, node.slope if np.isfinite(node.slope) else 0.0
@@ -65,7 +65,7 @@ def solve_budget(R: Any, budget: float, options: Options) -> Decorrelation:
         solved = node.solved.proved_by(best.solved)
         bound = best.solved.lower_bound + best.slope * (node.rho - best.rho)
         node = Node(node.rho, replace(solved, lower_bound=bound), best.slope)
-    return _result(node, budget, upper, options)
+    return _solution(node, budget, upper, settings)
 
 
 def _reach(node: Node, budget: float) -> float:
@@ -77,20 +77,7 @@ def _reach(node: Node, budget: float) -> float:
     return min(node.rho + left / node.slope, 1.0) if node.slope > 0 else 1.0
 
 
-def _result(node: Node, budget: float, upper: float, options: Options) -> Decorrelation:
+def _solution(node: Node, budget: float, upper: float, settings: Settings) -> Solution:
     # What the dual point that is returned proves, and nothing that was proved on the way.
-    upper = max(_reach(node, budget), upper)
-    short = upper - node.rho
-    proved = short <= OPTIMAL_GAP
-    floors = np.full(len(node.solved.lam), node.rho)
-    result = as_result(node.solved, floors, options, warn=proved)
-    status = result.status
-    if not proved:
-        warn(
-            f"the common floor {node.rho:.9g} is within the budget, but only floors above "
-            f"{upper:.9g} are proved to exceed it: a gap of {short:.2e} is open; "
-            "a larger max_iter may close it.",
-            NotCertifiedWarning,
-        )
-        status = "best_found" if status == "optimal" else status
-    return replace(result, status=status, details={"budget": budget, "rho_upper": upper})
+    goal = Budget(budget, max(_reach(node, budget), upper))
+    return node.solved.solution(np.full(len(node.solved.lam), node.rho), settings, goal)

@@ -17,10 +17,11 @@ from scipy.optimize import brentq
 
 from skcoral.core import criteria
 from skcoral.core.arrays import Array, cholesky_or_none, column_dots, to_host
+from skcoral.core.problem import Settings
 from skcoral.core.results import Frontier
-from skcoral.solvers.exact import Options, best_exact
+from skcoral.solvers.exact import best_exact, kept_threshold
 from skcoral.solvers.tradeoff.feasible import correlation_of
-from skcoral.solvers.tradeoff.results import Solved, Warm, warn_open_gap
+from skcoral.solvers.tradeoff.solved import Solved, Warm
 from skcoral.solvers.tradeoff.solver import solve_floors
 from skcoral.solvers.tradeoff.zero_weights import ZeroWeights
 
@@ -57,22 +58,22 @@ class Path:
     Points of a ``rough`` path are solved no further than to the tolerance.
     """
 
-    def __init__(self, R: Any, options: Options, *, rough: bool = False) -> None:
+    def __init__(self, R: Any, settings: Settings, *, rough: bool = False) -> None:
         self._there = R  # the solvers work where the matrix lies
         self.R: Array = to_host(R)
-        self.options, self.callback = replace(options, callback=None), options.callback
+        self.settings, self.callback = replace(settings, callback=None), settings.callback
         self.rough = rough
-        self.threshold = options.kept_threshold(R).solve()
+        self.threshold = kept_threshold(R, settings.memory)
         # Correlations that lower the threshold by less than this are rounding.
         self.exact = self.threshold.lower if self.threshold.lower < 1.0 - 1e-12 else 1.0
         self.edge = self.exact  # the highest floor at which the criterion vanishes
         self.nodes: dict[float, Node] = {}
         self.zero: ZeroWeights | None = None
-        counts = criteria.pair_matrix(options.pair_weights, len(self.R)) > 0
+        counts = criteria.pair_matrix(settings.pair_weights, len(self.R)) > 0
         own = np.eye(len(self.R), dtype=bool)
         everything = criteria.value("absolute", self.R, counts.astype(np.float64))
         if self.exact < 1.0 and everything > 0 and not np.all(counts | own):
-            self.zero = ZeroWeights(R, self.options, self.threshold, everything)
+            self.zero = ZeroWeights(R, self.settings, self.threshold, everything)
             self.edge = max(self.edge, self.zero.highest)
 
     def solve(self, rho: float) -> Node:
@@ -86,7 +87,7 @@ class Path:
                 solved = solve_floors(
                     self._there,
                     floors,
-                    self.options,
+                    self.settings,
                     warm=self._neighbour(rho) if rho < 1 else None,
                     rough=self.rough,
                     refused=self.threshold,
@@ -124,7 +125,7 @@ class Path:
             T=to_host(T),
             G=G,
             fidelity=column_dots(self._there, T),
-            objective=criteria.value(self.options.criterion, G, self.options.pair_weights),
+            objective=criteria.value(self.settings.criterion, G, self.settings.pair_weights),
             lower_bound=0.0,
             lam=np.zeros(p),
             H=np.zeros((p, p)),
@@ -137,7 +138,7 @@ class Path:
         theta = float(np.arccos(rho))
         known = [n for n in self.nodes.values() if self.edge < n.rho < 1.0]
         known.sort(key=lambda n: abs(n.angle - theta))
-        if not known or self.options.criterion != "squared":
+        if not known or self.settings.criterion != "squared":
             return None
         sides = [n for n in known if n.rho < rho][:1] + [n for n in known if n.rho > rho][:1]
         nodes = [n for n in known if n.bound_by == known[0].bound_by][:_NEIGHBOURS]
@@ -162,21 +163,20 @@ class Path:
     @cached_property
     def _limit_at_one(self) -> Array:
         """Limit of ``H sin θ`` as the floors tend to one: the slope along the sphere there."""
-        K = criteria.pair_matrix(self.options.pair_weights, len(self.R)) * self.R
+        K = criteria.pair_matrix(self.settings.pair_weights, len(self.R)) * self.R
         tangent = column_dots(K, self.R @ K) - column_dots(self.R, K) ** 2
         return np.diag(np.sqrt(np.maximum(tangent, 0.0)))
 
 
 def trace_frontier(
-    R: Any, floors: Array | None, options: Options, *, n_points: int = 25
+    R: Any, floors: Array | None, settings: Settings, *, n_points: int = 25
 ) -> Frontier:
     """Compute the frontier at given common floors, or at points that lie evenly along it.
 
     Without floors there are ``n_points`` of them from ρ★ to 1, both included. The callback is
-    called as ``callback(point, objective, lower_bound)`` after each point. Warns where the gap of a
-    point could not be closed.
+    called as ``callback(point, objective, lower_bound)`` after each point.
     """
-    path = Path(R, options, rough=True)
+    path = Path(R, settings, rough=True)
     if floors is None:
         nodes = _even(path, n_points)
     else:
@@ -184,9 +184,6 @@ def trace_frontier(
             path.solve(float(rho))
         nodes = [path.nodes[float(rho)] for rho in floors]
     solved = [node.solved for node in nodes]
-    for each in solved:
-        if not each.certified:
-            warn_open_gap(each, options.criterion)
     return Frontier(
         rho_min=np.array([node.rho for node in nodes]),
         objective=np.array([s.objective for s in solved]),
@@ -198,9 +195,9 @@ def trace_frontier(
         min_fidelity=np.array([s.fidelity.min() for s in solved]),
         mean_fidelity=np.array([s.fidelity.mean() for s in solved]),
         threshold=path.edge,
-        criterion=options.criterion,
-        names=options.names,
-        pair_weights=options.pair_weights,
+        criterion=settings.criterion,
+        names=settings.names,
+        pair_weights=settings.pair_weights,
     )
 
 

@@ -20,66 +20,59 @@ from scipy.linalg import solve_triangular
 from skcoral.bounds.vif import proved_floor
 from skcoral.core import criteria
 from skcoral.core.arrays import Array, column_dots
+from skcoral.core.goals import VifLimit
 from skcoral.core.measures import inflation_factors
-from skcoral.core.results import LIMIT_GAP, Decorrelation
-from skcoral.exceptions import InvalidArgumentError, NotCertifiedWarning, warn
-from skcoral.solvers.exact import Options, threshold_result
+from skcoral.core.problem import Settings
+from skcoral.core.solution import Solution
+from skcoral.exceptions import InvalidArgumentError
+from skcoral.solvers.exact import threshold_solution
 from skcoral.solvers.tradeoff.feasible import correlation_of
 from skcoral.solvers.tradeoff.frontier import Path
 from skcoral.solvers.tradeoff.inflation_path import Limited, highest_floor
-from skcoral.solvers.tradeoff.results import as_result
 
 
-def solve_vif(R: Any, limit: float, options: Options) -> Decorrelation:
+def solve_vif(R: Any, limit: float, settings: Settings) -> Solution:
     """Find the highest common floor whose largest VIF is at most ``limit``.
 
     The criterion says what the residual in the result is; every pair counts. The callback is called
     as ``callback(step, weighted, weakest)`` with two fidelities of each step, which meet at the
     answer.
 
-    The floor is in ``rho_min`` of the result. Its residual need not be the least: bound and prices
-    are those of the least squared residual at this floor. ``details`` hold the limit ``"max_vif"``,
-    the ``"largest_vif"`` reached, and ``"rho_upper"``, a bound on the common floor of every
-    transformation within the limit that the certificate proves. Warns where the two are apart.
+    The floor is in ``rho_min`` of the solution. Its residual need not be the least: bound and
+    slopes are those of the least squared residual at this floor. The goal holds the largest VIF
+    reached, and a bound on the common floor of every transformation within the limit that the dual
+    point proves.
     """
-    if options.pair_weights is not None:
+    if settings.pair_weights is not None:
         raise InvalidArgumentError(
             "pair_weights cannot be combined with a limit on the VIF: every pair counts in it."
         )
-    path = Path(R, replace(options, callback=None))
+    path = Path(R, replace(settings, callback=None))
     if limit <= 1.0:
-        exact = threshold_result(R, path.threshold, options)
+        exact = threshold_solution(R, path.threshold, settings)
         return _limited(exact, limit, min(path.threshold.upper, 1.0))
     if float(inflation_factors(path.R).max()) <= limit:
-        return _limited(_at_floor(path, np.eye(len(path.R)), options), limit, 1.0)
-    found = highest_floor(path.R, limit, options.callback)
+        return _limited(_at_floor(path, np.eye(len(path.R)), settings), limit, 1.0)
+    found = highest_floor(path.R, limit, settings.callback)
     T = _within(path.R, found, limit)
-    result = _at_floor(path, T, options)
-    floor, arrays = float(result.rho_min[0]), _proof(found, limit)
+    solution = _at_floor(path, T, settings)
+    floor, arrays = float(solution.rho_min[0]), _proof(found, limit)
     upper = proved_floor(path.R, T, arrays, limit)
     if upper < 1.0:
-        dual = result.certificate
-        result = replace(result, certificate=replace(dual, arrays={**dual.arrays, **arrays}))
-    upper = max(min(upper, 1.0), floor)
-    if upper - floor > LIMIT_GAP:
-        warn(
-            f"every variable keeps {floor:.9g} with no VIF above {limit:g}, but only floors above "
-            f"{upper:.9g} are proved to exceed this limit: nearly collinear variables leave no "
-            "more digits.",
-            NotCertifiedWarning,
-        )
-    return _limited(result, limit, upper)
+        dual = solution.certificate
+        solution = replace(solution, certificate=replace(dual, arrays={**dual.arrays, **arrays}))
+    return _limited(solution, limit, max(min(upper, 1.0), floor))
 
 
-def _at_floor(path: Path, T: Array, options: Options) -> Decorrelation:
-    """Judge T by the least squared residual at the floor that it keeps."""
+def _at_floor(path: Path, T: Array, settings: Settings) -> Solution:
+    """Compare T with the least squared residual at the floor that it keeps."""
     fidelity = column_dots(path.R, T)
     floor = min(float(fidelity.min()), 1.0)
     solved = path.solve(floor).solved
     G = correlation_of(path.R, T)
-    objective = criteria.value(path.options.criterion, G)
+    objective = criteria.value(path.settings.criterion, G)
     solved = replace(solved, T=T, G=G, fidelity=fidelity, objective=objective)
-    return as_result(solved, np.full(len(T), floor), options, warn=False)
+    return solved.solution(np.full(len(T), floor), settings)
 
 
 def _within(R: Array, found: Limited, limit: float) -> Array:
@@ -114,7 +107,6 @@ def _proof(found: Limited, limit: float) -> dict[str, Array]:
     }
 
 
-def _limited(result: Decorrelation, limit: float, upper: float) -> Decorrelation:
-    largest = float(inflation_factors(result.correlation).max())
-    found = {"max_vif": limit, "largest_vif": largest, "rho_upper": upper}
-    return replace(result, details=found)
+def _limited(solution: Solution, limit: float, upper: float) -> Solution:
+    largest = float(inflation_factors(solution.correlation).max())
+    return replace(solution, goal=VifLimit(limit, largest, upper))

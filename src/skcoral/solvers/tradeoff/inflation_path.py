@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from skcoral.core.arrays import Array
-from skcoral.core.results import LIMIT_GAP
+from skcoral.core.tolerances import LIMIT_GAP
 from skcoral.solvers.tradeoff.inflation_equations import Direction, Equations, Multipliers
 from skcoral.solvers.tradeoff.inflation_point import Point, off_diagonal, start
 

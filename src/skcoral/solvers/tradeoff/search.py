@@ -21,7 +21,8 @@ from skcoral.core.arrays import (
     to_device,
     to_host,
 )
-from skcoral.solvers.exact import BestExact, ExactThreshold, Options, best_exact
+from skcoral.core.problem import Settings
+from skcoral.solvers.exact import BestExact, ExactThreshold, best_exact
 from skcoral.solvers.tradeoff.binding import (
     Candidate,
     DualPoint,
@@ -45,7 +46,7 @@ from skcoral.solvers.tradeoff.lexicographic import break_ties
 from skcoral.solvers.tradeoff.newton import ACCURATE, Stationary, refine
 from skcoral.solvers.tradeoff.pairs import Quadratic
 from skcoral.solvers.tradeoff.points import Problem, State, start
-from skcoral.solvers.tradeoff.results import Solved, Warm
+from skcoral.solvers.tradeoff.solved import Solved, Warm
 
 Index = NDArray[np.intp]
 Binding = tuple[DualPoint, Any, Index]  # with T, and which floors of the problem they are
@@ -70,10 +71,10 @@ _FIRST = 1e-2  # multiplier of a floor that joins the binding ones, relative to 
 class Search:
     """One problem, its weights scaled to a largest one of one, and the steps spent on it."""
 
-    def __init__(self, R: Any, floors: Array, omega: Array, top: float, options: Options) -> None:
+    def __init__(self, R: Any, floors: Array, omega: Array, top: float, settings: Settings) -> None:
         self.R, self.floors, self.omega, self.top = R, floors, omega, top
-        self.criterion, self.callback = options.criterion, options.callback
-        self.tol, self.max_iter = options.tol, options.max_iter
+        self.criterion, self.callback = settings.criterion, settings.callback
+        self.tol, self.max_iter = settings.tol, settings.max_iter
         # Floors this close to one leave an interior that rounding fills.
         self.solved_floors = np.where(floors > CLOSE, 1.0, floors)
         self.used = 0
@@ -103,11 +104,11 @@ class Search:
         return _ROUGH_GOALS if self.rough else _GOALS
 
     @classmethod
-    def of(cls, R: Any, floors: Array, options: Options) -> Search | None:
+    def of(cls, R: Any, floors: Array, settings: Settings) -> Search | None:
         """Scale the weights; None if all of them are zero."""
-        omega = criteria.pair_matrix(options.pair_weights, len(floors))
+        omega = criteria.pair_matrix(settings.pair_weights, len(floors))
         top = float(omega.max(initial=0.0))
-        return None if top == 0.0 else cls(R, floors, omega / top, top, options)
+        return None if top == 0.0 else cls(R, floors, omega / top, top, settings)
 
     def run(self) -> Solved:
         """Follow the path from a cold start."""

@@ -14,57 +14,59 @@ from typing import Any
 import numpy as np
 
 from skcoral.core.arrays import Array
+from skcoral.core.problem import Settings
 from skcoral.core.results import Decorrelation
-from skcoral.solvers.exact import BestExact, ExactThreshold, Options
-from skcoral.solvers.tradeoff.results import Solved, Warm, as_result
+from skcoral.core.solution import Solution
+from skcoral.solvers.exact import BestExact, ExactThreshold
 from skcoral.solvers.tradeoff.search import Search
+from skcoral.solvers.tradeoff.solved import Solved, Warm
 
 
 def solve_tradeoff(
-    R: Any, floors: Array, options: Options, *, refused: BestExact | None = None
-) -> Decorrelation:
+    R: Any, floors: Array, settings: Settings, *, refused: BestExact | None = None
+) -> Solution:
     """Least residual correlation for floors that exact decorrelation cannot meet.
 
     The work is done where ``R`` lies; the result is in NumPy. For the criterion "worst", the answer
     has the least sum of squares among the optima. ``refused`` is how exact decorrelation was
-    refused; it is computed if not given. Warns where the gap could not be closed.
+    refused; it is computed if not given.
     """
-    return as_result(solve_floors(R, floors, options, refused=refused), floors, options)
+    return solve_floors(R, floors, settings, refused=refused).solution(floors, settings)
 
 
 def solve_from_neighbour(
-    R: Any, floors: Array, neighbour: Decorrelation, options: Options
-) -> Decorrelation | None:
+    R: Any, floors: Array, neighbour: Decorrelation, settings: Settings
+) -> Solution | None:
     """Try Newton's method from the dual point of a neighbouring answer; None if it is too far.
 
     A certified answer with a residual also proves that the floors are out of reach of exact
     decorrelation.
     """
     arrays = neighbour.certificate.arrays
-    if options.criterion != "squared" or neighbour.certificate.kind != "tradeoff":
+    if settings.criterion != "squared" or neighbour.certificate.kind != "tradeoff":
         return None
-    search = Search.of(R, floors, options)
+    search = Search.of(R, floors, settings)
     warm = Warm(arrays["H"], arrays["multipliers"] > 0)
     solved = None if search is None else search.from_neighbour(warm)
     if solved is None or not solved.lower_bound > 0.0:
         return None
-    return as_result(solved, floors, options)
+    return solved.solution(floors, settings)
 
 
 def solve_floors(
     R: Any,
     floors: Array,
-    options: Options,
+    settings: Settings,
     *,
     warm: Warm | None = None,
     rough: bool = False,
     refused: BestExact | ExactThreshold | None = None,
 ) -> Solved:
-    """Solve without judging: the numbers of :func:`solve_tradeoff` before status and warning."""
-    search = Search.of(R, floors, options)
+    """Solve, from a neighbouring problem if there is one; ``rough``: no further than to ``tol``."""
+    search = Search.of(R, floors, settings)
     if search is None:
         # No pair counts: the objective is zero, and ties go to the least sum of squares.
-        plain = replace(options, criterion="squared", pair_weights=None, callback=None)
+        plain = replace(settings, criterion="squared", pair_weights=None, callback=None)
         p = len(floors)
         return replace(
             solve_floors(R, floors, plain),
@@ -75,6 +77,6 @@ def solve_floors(
         )
     search.exact, search.rough = refused, rough
     near = None
-    if warm is not None and options.criterion == "squared":
+    if warm is not None and settings.criterion == "squared":
         near = search.from_neighbour(warm)
     return search.run() if near is None else near

@@ -15,8 +15,9 @@ import numpy as np
 
 from skcoral.core import criteria
 from skcoral.core.arrays import Array
-from skcoral.solvers.exact import ExactThreshold, Options
-from skcoral.solvers.tradeoff.results import Solved
+from skcoral.core.problem import Settings
+from skcoral.solvers.exact import ExactThreshold
+from skcoral.solvers.tradeoff.solved import Solved
 from skcoral.solvers.tradeoff.solver import solve_floors
 
 _RESOLVED = 1e-8  # how closely the highest floor is enclosed
@@ -29,12 +30,12 @@ class ZeroWeights:
     """The least sum of absolute correlations of the pairs that count, at common floors."""
 
     def __init__(
-        self, R: Any, options: Options, threshold: ExactThreshold, everything: float
+        self, R: Any, settings: Settings, threshold: ExactThreshold, everything: float
     ) -> None:
         self._R, self._threshold = R, threshold
-        counts = (criteria.pair_matrix(options.pair_weights, R.shape[0]) > 0).astype(np.float64)
-        self._options = replace(options, criterion="absolute", pair_weights=counts, callback=None)
-        self._weights, self._criterion = options.pair_weights, options.criterion
+        counts = (criteria.pair_matrix(settings.pair_weights, R.shape[0]) > 0).astype(np.float64)
+        self._options = replace(settings, criterion="absolute", pair_weights=counts, callback=None)
+        self._weights, self._criterion = settings.pair_weights, settings.criterion
         self._solved: dict[float, Solved] = {}
         self._largest = everything
         self._above = 1.0  # the lowest floor at which they do not vanish

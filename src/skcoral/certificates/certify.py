@@ -1,0 +1,346 @@
+"""From a solution to a result: the one place that sets bound, status and prices.
+
+Solvers work in rounded numbers. A dual point whose numbers are small proves its bound but for a
+rounding that ``_AIM`` covers; where floors are next to one or variables nearly collinear, the
+rounding exceeds what is promised, and the bound is evaluated again with every rounding enclosed.
+A result says no more than its certificate proves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from skcoral.bounds.arithmetic import Floats, many_digits
+from skcoral.bounds.frame import certified_factor
+from skcoral.certificates.attained import Attained
+from skcoral.certificates.evaluation import (
+    Proved,
+    evaluate,
+    evaluate_factored,
+    fidelity_rooms,
+    prices_of,
+)
+from skcoral.certificates.ledger import Ledger
+from skcoral.certificates.supports import expect_support, support_prices
+from skcoral.core import criteria
+from skcoral.core.arrays import Array
+from skcoral.core.certificate import Certificate
+from skcoral.core.goals import Budget, VifLimit
+from skcoral.core.linalg import of_unit_variance, precise_product, raised_to_floors
+from skcoral.core.problem import Problem
+from skcoral.core.results import (
+    Decorrelation,
+    Frontier,
+    RestrictedDecorrelation,
+    SingularDecorrelation,
+    Status,
+    Threshold,
+)
+from skcoral.core.solution import Solution
+from skcoral.core.tolerances import (
+    EXACT_TOL,
+    FLOOR_TOL,
+    LIMIT_GAP,
+    MEAN_TOL,
+    OPTIMAL_GAP,
+    REPORTED_TOL,
+)
+from skcoral.exceptions import CertificateError, NotCertifiedWarning, warn
+
+Found = TypeVar("Found", bound=Decorrelation)
+
+_AIM = 0.9  # of what is promised, so that rounding does not decide a re-check
+_AMPLIFIED = 1e3  # largest coefficient of T from which on its rounding shows in variances
+
+
+def certify(problem: Problem, solution: Solution) -> Decorrelation:
+    """Return the result with the bound, the status and the prices that the dual point proves.
+
+    Warns where the gap is open.
+    """
+    R, dense = problem.given.R, problem.given.dense
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        result = _first(problem, solution)
+        if isinstance(result, RestrictedDecorrelation):
+            result = rechecked(result, R)
+        elif problem.composites is not None:
+            result = _of_composites(problem, result)
+        elif isinstance(result, SingularDecorrelation):
+            result = _singular(problem, result)
+        elif rounding_matters(result):
+            result = rechecked(result, R)
+    if not result.is_certified:
+        _warn(result)
+    return replace(result, R=R if dense else None)
+
+
+def certify_threshold(found: Threshold) -> Threshold:
+    """Return a threshold; warn where its ends are apart."""
+    if found.status != "optimal" and found.rank == len(found.names):
+        warn(
+            f"the threshold lies between {found.lower:.9g} and {found.upper:.9g}: the gap of "
+            f"{found.gap:.1e} is wider than tol={found.tol:.1e} after {found.n_iter} steps. "
+            "Both ends are valid; nearly collinear variables widen the gap by rounding.",
+            NotCertifiedWarning,
+        )
+    return found
+
+
+def certify_frontier(curve: Frontier) -> Frontier:
+    """Return a frontier; warn where points have an open gap."""
+    is_open = curve.gap > OPTIMAL_GAP * np.maximum(1.0, curve.objective)
+    if is_open.any():
+        warn(
+            f"{int(is_open.sum())} of {len(curve)} floors have an open gap, the widest "
+            f"{float(curve.gap[is_open].max()):.2e}; both ends of each are in the result.",
+            NotCertifiedWarning,
+        )
+    return curve
+
+
+def _first(problem: Problem, solution: Solution) -> Decorrelation:
+    """The result as the numbers of the solver have it."""
+    kind, more = _type_of(problem, solution)
+    k = len(solution.rho_min)
+    exact = solution.certificate.is_exact
+    result = kind(
+        T=solution.T,
+        correlation=solution.correlation,
+        fidelity=solution.fidelity,
+        rho_min=solution.rho_min,
+        criterion=problem.settings.criterion,
+        objective=solution.objective,
+        lower_bound=max(min(solution.lower_bound, solution.objective), 0.0),
+        prices=np.zeros(k),
+        weights=solution.slopes if exact else 0.5 * solution.slopes,
+        status="best_found" if solution.converged else "not_converged",
+        names=problem.matrix.names,
+        certificate=solution.certificate,
+        n_iter=solution.n_iter,
+        pair_weights=problem.settings.pair_weights,
+        goal=solution.goal,
+        unique=solution.unique,
+        **more,
+    )
+    if exact:
+        return replace(result, status=_exact_status(result, solution.room))
+    if isinstance(result, RestrictedDecorrelation):
+        return replace(result, prices=support_prices(result, solution.slopes))
+    return replace(result, prices=prices_of(result, solution.slopes), status=_status(result))
+
+
+def _type_of(problem: Problem, solution: Solution) -> tuple[type[Decorrelation], dict[str, Any]]:
+    """The type of the result, and its own fields."""
+    if solution.certificate.kind == "support":
+        anchors = None if problem.composites is None else problem.composites.B
+        return RestrictedDecorrelation, {"search": solution.search, "anchors": anchors}
+    if problem.matrix.deficiency is not None:
+        return SingularDecorrelation, {"reason": problem.matrix.deficiency.told()}
+    return Decorrelation, {}
+
+
+def _exact_status(result: Decorrelation, room: float) -> Status:
+    if not criteria.value("worst", result.correlation) <= _AIM * EXACT_TOL:
+        return "not_converged"
+    return "exact" if room <= _AIM * MEAN_TOL else "best_found"
+
+
+def _status(result: Decorrelation) -> Status:
+    """What follows from the gap; within a budget or a limit also from that of the floor."""
+    goal, floor = result.goal, float(result.rho_min.max())
+    if isinstance(goal, VifLimit):  # about the floor: the residual need not be the least
+        closed = goal.rho_upper - floor <= _AIM * LIMIT_GAP
+    else:
+        closed = result.gap <= _AIM * OPTIMAL_GAP * max(1.0, result.objective)
+    if isinstance(goal, Budget):
+        closed = closed and goal.rho_upper - floor <= _AIM * OPTIMAL_GAP
+    if closed:
+        return "optimal"
+    return "not_converged" if result.status == "not_converged" else "best_found"
+
+
+def rounding_matters(result: Decorrelation) -> bool:
+    """Whether the numbers of a dual point are so large that rounding shows in what is promised."""
+    if result.certificate.is_exact:
+        return False
+    # A residual above one is promised relative to itself.
+    unit, arrays = max(result.objective, 1.0), result.certificate.arrays
+    return any(many_digits(a, result.T, unit) for a in arrays.values())
+
+
+def _singular(problem: Problem, result: SingularDecorrelation) -> Decorrelation:
+    """The result of a singular matrix: by its factor, and by R where T is large."""
+    found, lifted = problem.matrix.deficiency, result.certificate.kind == "tradeoff"
+    assert found is not None
+    if isinstance(result.goal, Budget) or (lifted and not problem.given.dense):
+        result = rechecked_by_factor(result, found.factor)
+    if not problem.given.dense:
+        return result
+    R = problem.given.R
+    if result.amplification > _AMPLIFIED:
+        return rechecked(replace(result, T=of_unit_variance(R, result.T)), R)
+    return rechecked(result, R) if lifted or rounding_matters(result) else result
+
+
+def _of_composites(problem: Problem, result: Decorrelation) -> Decorrelation:
+    """Coefficients on the variables instead of on the composites."""
+    composites, R = problem.composites, problem.given.R
+    assert composites is not None
+    T = precise_product(composites.unit, result.T)
+    result = replace(result, T=T, anchors=composites.B)
+    if not problem.given.dense:
+        return result
+    # An exact decorrelator is not turned for a miss that does not count.
+    exact = result.certificate.is_exact
+    floors = result.rho_min - (0.5 * FLOOR_TOL if exact else 0.0)
+    return rechecked(replace(result, T=raised_to_floors(R, T, composites.unit, floors)), R)
+
+
+def rechecked(result: Decorrelation, R: Array) -> Decorrelation:
+    """Return the result with the numbers and the status that its certificate proves of ``R``."""
+    attained = Attained(result, R, Floats())
+    result = _with_numbers_of(attained, result)
+    if result.certificate.is_exact:
+        rooms = fidelity_rooms(result, attained, R, Floats()) if result.is_certified else {}
+        room = max((float(room.upper) for room in rooms.values()), default=np.inf)
+        return replace(result, status=_exact_status(result, room))
+    proved = _proved(result, attained, R)
+    if proved is None:
+        result = _without_proof(result)
+        proved = _proved(result, attained, R)
+    lower = 0.0 if proved is None else max(float(proved.bound.lower), 0.0)
+    result = replace(result, lower_bound=min(lower, result.objective))
+    if not isinstance(result, RestrictedDecorrelation):
+        return replace(result, status=_status(result))
+    exact = attained.worst <= _AIM * EXACT_TOL
+    return _with_known_prices(replace(result, status="exact" if exact else _status(result)), R)
+
+
+def _with_numbers_of(attained: Attained, result: Decorrelation) -> Decorrelation:
+    """Replace what is reported of T where rounding has moved it."""
+    near = 0.1 * REPORTED_TOL
+    changes: dict[str, Any] = {}
+    if not np.all(attained.misreported <= near):
+        changes["correlation"] = attained.correlation.middle
+    if not np.all((attained.fidelity - result.fidelity).size() <= near):
+        changes["fidelity"] = attained.fidelity.middle
+    if not (attained.residual - result.objective).size() <= near * max(1.0, result.objective):
+        changes["objective"] = float(attained.residual.middle)
+    return replace(result, **changes) if changes else result
+
+
+def _proved(result: Decorrelation, attained: Attained, R: Array) -> Proved | None:
+    """What the certificate proves; None if rounding leaves too little of it."""
+    for parts, digits in ((2, 1e-3), (3, 0.1)):
+        arithmetic = Floats(parts=parts)
+        try:
+            if "factor" in result.certificate.arrays:
+                A = certified_factor(result.certificate, len(R))
+                proved = evaluate_factored(result, A, arithmetic)
+            else:
+                proved = evaluate(result, attained, R, arithmetic)
+        except CertificateError:
+            continue
+        bound = proved.bound
+        if bound.upper - bound.lower <= digits * OPTIMAL_GAP * max(1.0, float(bound.upper)):
+            return proved
+    return None
+
+
+def rechecked_by_factor(result: SingularDecorrelation, A: Array) -> SingularDecorrelation:
+    """Return a result about ``AᵀA`` with the bounds, prices and status of its dual point."""
+    try:
+        proved = evaluate_factored(result, A, Floats())
+    except CertificateError:
+        result = _without_proof(result)
+        proved = evaluate_factored(result, A, Floats())
+    goal, floor = result.goal, float(result.rho_min.max())
+    if isinstance(goal, Budget):
+        goal = replace(goal, rho_upper=max(proved.top, floor) if proved.top < 1.0 else 1.0)
+    result = replace(
+        result,
+        lower_bound=min(max(0.0, float(proved.bound.lower)), result.objective),
+        weights=0.5 * proved.slopes,
+        prices=np.where(result.rho_min >= 1.0, result.prices, proved.slopes),
+        goal=goal,
+    )
+    return replace(result, status=_status(result))
+
+
+def _without_proof(result: Found) -> Found:
+    """Put the point that proves no more than zero in place of one that proves nothing."""
+    kind, own, info = result.certificate.kind, result.certificate.arrays, result.certificate.info
+    p = len(result.names)
+    none, square = np.zeros(p), np.zeros((p, p))
+    if isinstance(result, RestrictedDecorrelation):
+        P = np.zeros((len(own["support"]),) * 2)
+        arrays = {"P": P, "eta": none, "support": own["support"], "slope": own["slope"]}
+        info = {"bound": "frame", "criterion": result.criterion, "norm": "frobenius"}
+        return replace(result, certificate=Certificate(kind, arrays, info))
+    if "factor" in own:
+        N = np.zeros((len(own["factor"]),) * 2)
+        arrays = {"factor": own["factor"], "N": N, "multipliers": none, "kappa": none}
+        nothing = Certificate("frame", arrays, info)
+    else:
+        nothing = Certificate(kind, {**own, "multipliers": none, "H": square}, info)
+    goal = result.goal
+    if isinstance(goal, Budget):
+        goal = replace(goal, rho_upper=1.0)
+    return replace(result, certificate=nothing, weights=none, prices=none, goal=goal)
+
+
+def _with_known_prices(result: RestrictedDecorrelation, R: Array) -> Decorrelation:
+    """Withdraw prices that do not follow from the slope of the criterion at T."""
+    ledger = Ledger()
+    expect_support(ledger, result, R)
+    if all(claim.holds for claim in ledger.claims if claim.name != "support"):
+        return result
+    unknown = np.full(len(result.names), np.nan)
+    return replace(result, prices=unknown, weights=unknown)
+
+
+def _warn(result: Decorrelation) -> None:
+    """Say that optimality is not proved, with the numbers."""
+    goal, digits = result.goal, "unless nearly collinear variables leave no more digits"
+    if isinstance(result, RestrictedDecorrelation):
+        return  # not convex: an open gap is the rule, and status says it
+    if result.certificate.is_exact and result.status == "not_converged":
+        size = criteria.value("worst", result.correlation)
+        told = (
+            f"the outputs are uncorrelated only to {size:.1e} (wanted: {EXACT_TOL:.0e}): the "
+            "variables are too nearly collinear for double precision. Drop one of them or shrink R "
+            "explicitly."
+        )
+    elif result.certificate.is_exact:
+        told = (
+            "the outputs are uncorrelated and every floor is met, but these were not proved to be "
+            f"the largest fidelities after {result.n_iter} steps; a larger max_iter may help, "
+            f"{digits}."
+        )
+    elif isinstance(goal, VifLimit):
+        told = (
+            f"every variable keeps {result.rho_min.min():.9g} with no VIF above {goal.max_vif:g}, "
+            f"but only floors above {goal.rho_upper:.9g} are proved to exceed this limit: nearly "
+            "collinear variables leave no more digits."
+        )
+    elif isinstance(goal, Budget) and goal.rho_upper - result.rho_min.max() > OPTIMAL_GAP:
+        floor = float(result.rho_min.max())
+        told = (
+            f"the common floor {floor:.9g} is within the budget, but only floors above "
+            f"{goal.rho_upper:.9g} are proved to exceed it: a gap of {goal.rho_upper - floor:.2e} "
+            "is open."
+        )
+    else:
+        told = (
+            f"the residual correlation {result.objective:.9g} ({result.criterion}) is attained, "
+            f"but only {result.lower_bound:.9g} is proved to be the least: a gap of "
+            f"{result.gap:.2e} is open after {result.n_iter} steps"
+        )
+        if isinstance(result, SingularDecorrelation):
+            told += f" for this matrix of rank {result.rank}."
+        else:
+            told += f"; a larger max_iter may close it, {digits}, or floors are next to one."
+    warn(told, NotCertifiedWarning)

@@ -1,0 +1,18 @@
+"""What is promised, and how far a number may be off: the one table of tolerances.
+
+Solvers aim at less, so that what they say stands up to a re-check; certificates and surfaces use
+it as it is.
+"""
+
+UNIT_VARIANCE_TOL = 1e-10  # variances of outputs
+FLOOR_TOL = 1e-10  # by how much a fidelity floor may be missed
+EXACT_TOL = 1e-8  # largest residual correlation of outputs that are called uncorrelated
+MEAN_TOL = 1e-8  # by how much the largest mean fidelity, or the highest floors, may be missed
+OPTIMAL_GAP = 1e-7  # residual less its lower bound, relative to max(1, residual): "optimal"
+LIMIT_GAP = 1e-6  # by how much the highest floor for a limit on the VIF may be missed
+BUDGET_TOL = 1e-9  # by how much a residual budget may be exceeded, relative to max(1, budget)
+REPORTED_TOL = 1e-9  # a reported number against its definition, relative to max(1, number)
+PRICE_TOL = 1e-6  # prices that are no multipliers themselves, relative to max(1, price)
+FACTOR_TOL = 1e-10  # entries of AᵀA against those of a singular R
+CROWDED = 1e-10  # a residual correlation that makes a floor of one cost anything
+BOUND_TOL = 1e-12  # by how much a bound on the threshold may be overstated
