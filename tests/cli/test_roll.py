@@ -33,7 +33,7 @@ def prices(tmp_path_factory):
 
 @pytest.mark.parametrize("by", [None, "sector"])
 def test_files_hold_what_rolling_returns(prices, main, tmp_path, by, monkeypatch):
-    monkeypatch.setattr("skcoral.cli.roll._BATCH", 37)  # windows reach over several batches
+    monkeypatch.setattr("skcoral.workflow.rolling._BATCH", 37)  # windows reach over several batches
     path, table = prices
     out, log = tmp_path / "out.csv", tmp_path / "windows.csv"
     options = ["--by", by] if by else []
@@ -170,7 +170,7 @@ def test_json_has_no_nan(prices, main, tmp_path):
 
 
 def test_every_row_without_output_has_a_reason(prices, main, tmp_path, monkeypatch):
-    monkeypatch.setattr("skcoral.cli.roll._BATCH", 13)  # windows reach over several batches
+    monkeypatch.setattr("skcoral.workflow.rolling._BATCH", 13)  # windows reach over several batches
     table = prices[1][NAMES].copy()
     table.loc[20:55, "c"] = 1.5  # constant in the windows that end with rows 49 to 55
     path = tmp_path / "table.csv"

@@ -1,0 +1,213 @@
+"""Rolling windows over a file: each row by the model of its own window, read and written once."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from skcoral.core.arrays import Array
+from skcoral.core.requirements import listing
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.panels.solver import NUMBERS
+from skcoral.panels.streaming import Roller
+from skcoral.panels.tables import free_name
+from skcoral.tables.cells import plain_cells
+from skcoral.tables.table import Batch, complete_rows
+from skcoral.tables.writing import TableWriter, table_writer
+from skcoral.workflow.dataset import Dataset
+
+_BATCH = 2_000  # rows at a time, after which the progress is told
+_CERTIFIED = {"exact", "optimal", "short", "refused"}  # the last two make no claim
+MEASURED = ("threshold", "largest_before", "largest_after", "min_fidelity")
+_NUMBERS = tuple(name for name in NUMBERS if name != "threshold_upper")
+_FIGURES = ("rows", "missing", "status", *_NUMBERS, "min_fidelity", "weakest", "turnover", "reason")
+
+
+class RollingPass:
+    """One pass over a file: the windows of its groups, their figures, and the rows written.
+
+    Parameters
+    ----------
+    data : Dataset
+        The variables.
+    settings : dict
+        Of the windows, as :func:`skcoral.panels.rolling` takes them.
+    date : str, optional
+        The column of dates, in increasing order.
+    by : sequence of str
+        Columns of groups with windows of their own.
+    """
+
+    def __init__(
+        self,
+        data: Dataset,
+        settings: Mapping[str, Any],
+        *,
+        date: str | None = None,
+        by: Sequence[str] = (),
+    ) -> None:
+        self.data, self.settings, self.date, self.by = data, settings, date, by
+        #: The windows of each group, and labels of the rows that these can still refer to.
+        self.groups: dict[tuple[str, ...], tuple[Roller, list[Any]]] = {}
+        self.status: Counter[str] = Counter()
+        self.without: Counter[str] = Counter()  # rows without an output, by reason
+        self.n_rows = 0
+        self.first_reason = ""
+        self.least = dict.fromkeys(MEASURED, np.nan)
+        self.largest = dict.fromkeys(MEASURED, np.nan)
+        self._new_roller()  # wrong settings are refused before anything is read
+
+    @property
+    def certified(self) -> bool:
+        """Whether every result is proved to be the best possible."""
+        return set(self.status) <= _CERTIFIED
+
+    def _new_roller(self) -> Roller:
+        roller = Roller(self.data.names, **self.settings)
+        if roller.needs_times and self.date is None:
+            raise InvalidArgumentError(
+                "windows of time need dates.\nSay which column holds them: --date NAME"
+            )
+        roller.needs_times = self.date is not None
+        return roller
+
+    def write(
+        self,
+        stream: BinaryIO,
+        path: str,
+        figures: BinaryIO | None = None,
+        figures_path: str | Path = "-",
+    ) -> None:
+        """Read the file once; write its outputs, and the figures of its windows."""
+        table, variables = self.data.table, self.data.names
+        writer = table_writer(stream, table.names, path=path, like=table)
+        log: TableWriter | None = None
+        if figures is not None:
+            names = ["first", *_FIGURES]
+            for name in (self.date or "row", *reversed(self.by)):
+                names.insert(0, free_name(name, names))
+            log = table_writer(figures, names, path=figures_path, like=table)
+        with self.data.progress("Rolling") as tell, self.data.naming():
+            before = 0.0
+            for part in complete_rows(table, variables, size=_BATCH):
+                cells = dict(zip(table.names, part.batch.columns, strict=True))
+                values = np.full((len(part.kept), len(variables)), np.nan)
+                values[part.kept] = part.values
+                made = np.full(values.shape, np.nan)
+                after, seen = part.batch.fraction, 0
+                for key, rows in self._groups_of(part.batch, cells):
+                    begin = before + (after - before) * seen / len(values)
+                    seen += len(rows)
+                    end = before + (after - before) * seen / len(values)
+                    told = partial(_tell_between, tell, begin, end)
+                    made[rows] = self._push(key, values[rows], part.batch, cells, rows, log, told)
+                writer.write(list((cells | dict(zip(variables, made.T, strict=True))).values()))
+                tell(after)
+                before = after
+        writer.close()
+        if log is not None:
+            log.close()
+
+    def _groups_of(
+        self, batch: Batch, cells: dict[str, Any]
+    ) -> list[tuple[tuple[str, ...], list[int]]]:
+        by = self.by
+        if not by:
+            return [((), list(range(len(batch.rows))))]
+        found: dict[tuple[str, ...], list[int]] = {}
+        for k, key in enumerate(zip(*(plain_cells(cells[name]) for name in by), strict=True)):
+            if any(cell is None or cell == "" for cell in key):
+                raise InvalidTableError(
+                    f"Row {batch.rows[k]} has no group (nothing in {listing(by)}): "
+                    "fill or drop such rows."
+                )
+            found.setdefault(tuple(map(str, key)), []).append(k)
+        return list(found.items())
+
+    def _push(
+        self,
+        key: tuple[str, ...],
+        values: Array,
+        batch: Batch,
+        cells: dict[str, Any],
+        rows: list[int],
+        log: TableWriter | None,
+        callback: Callable[[int, int], object],
+    ) -> Array:
+        """Outputs of some rows of one group; the windows that end in them are counted."""
+        roller, labels = self.groups.setdefault(key, (self._new_roller(), []))
+        times, date = None, self.date
+        marks = batch.rows if date is None else plain_cells(cells[date])
+        new = [marks[k] for k in rows]
+        labels += new
+        if date is not None:
+            times = _read_dates(new, date)
+        pushed = roller.push(values, times, callback=callback)
+        figures = pushed.figures
+        self.status.update(figures["status"].tolist())
+        self.without.update(pushed.without)
+        self.n_rows += len(rows)
+        self.first_reason = self.first_reason or next((r for r in figures["reason"] if r), "")
+        for name in MEASURED:  # NaN where it was not asked for, or does not exist
+            self.least[name] = float(np.fmin.reduce(figures[name], initial=self.least[name]))
+            self.largest[name] = float(np.fmax.reduce(figures[name], initial=self.largest[name]))
+        if log is not None:
+            ends = ([str(labels[k - pushed.gone]) for k in figures[e]] for e in ("last", "first"))
+            columns = (figures[name] for name in _FIGURES)
+            plain = (c if c.dtype.kind in "iuf" else [str(cell) for cell in c] for c in columns)
+            log.write([*([part] * len(figures["last"]) for part in key), *ends, *plain])
+        del labels[: roller.gone - pushed.gone]
+        return pushed.outputs
+
+
+def _tell_between(
+    tell: Callable[[float], object], begin: float, end: float, done: int, total: int
+) -> None:
+    """Tell the progress from one fraction to another by the windows done."""
+    tell(begin + (end - begin) * done / total)
+
+
+def _read_dates(cells: list[Any], name: str) -> Any:
+    """The cells of the column ``name`` as dates; what can be read in two ways is an error."""
+    import pandas as pd
+
+    # Spreadsheets and data frames write years as 1935.0.
+    years = (re.fullmatch(r"\s*(\d{4})\.0+\s*", str(cell)) for cell in cells)
+    texts = pd.Series(
+        [cell if year is None else year[1] for cell, year in zip(cells, years, strict=True)],
+        dtype=object,
+    )
+    try:
+        dates = _parsed(texts)
+        if dates.dtype == object:  # as pandas 2 keeps times of several zones
+            raise ValueError("Mixed timezones detected.")
+    except (ValueError, TypeError, OverflowError) as error:
+        reason = str(error).splitlines()[0]
+        if "timezones" in reason:
+            reason = "times have different offsets from UTC; write all of them in UTC"
+        raise InvalidTableError(
+            f"column {name!r} does not hold dates: {reason}\nWrite dates as 2024-12-31."
+        ) from error
+    other = texts[~texts.astype(str).str.match(r"\s*\d{4}") & dates.notna()]
+    unclear = other[_parsed(other) != _parsed(other, dayfirst=True)]
+    if len(unclear):
+        raise InvalidTableError(
+            f"column {name!r} has dates whose day and month cannot be told apart, such as "
+            f"{str(unclear.iloc[0])!r}.\nWrite dates as 2024-12-31."
+        )
+    return dates
+
+
+def _parsed(texts: Any, **how: Any) -> Any:
+    import pandas as pd
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about dates that can be read in one way only
+        return pd.to_datetime(texts, format="mixed", **how)
