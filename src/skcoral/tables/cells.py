@@ -6,7 +6,7 @@ import itertools
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import NoneType
@@ -33,10 +33,9 @@ _FLAGGED = re.compile(r":\s?[a-z]{1,2}")
 #: A number with flags behind it, as Eurostat and the OECD write "12.3 b" (break in the series).
 _NUMBER_AND_FLAG = re.compile(r"(.*\d)\s+([bcdefinprsuz]{1,3})")
 #: Labels of rows that hold the sums of the others, in languages of many tables.
-_TOTAL = re.compile(
-    "(grand |sub-?|over)?(total|sum|all|totals|overall|insgesamt|gesamt|summe|zusammen|ensemble|"
-    "totale|totaal|totalt|ogółem|итого|всего|合計|总计|總計) ?:?",
-    re.IGNORECASE,
+_TOTAL = (
+    r"^\s*(grand |sub-?|over)?(total|sum|all|totals|overall|insgesamt|gesamt|summe|zusammen|"
+    r"ensemble|totale|totaal|totalt|ogółem|итого|всего|合計|总计|總計) ?:?\s*$"
 )
 _LONGEST = 40
 _CURRENCIES = "$€£¥"
@@ -301,28 +300,19 @@ def labelled_totals(cells: Any, rows: Sequence[int]) -> list[tuple[int, str]]:
     >>> labelled_totals(["Oslo", "Grand total:", "totality"], [2, 3, 4])
     [(3, 'Grand total:')]
     """
-    places: Iterable[int] = range(len(cells))
-    if hasattr(cells, "type"):
-        places = _places_of_totals(cells)
-    found = ((i, str(plain_cells(cells[i : i + 1])[0]).strip()) for i in places)
-    return [(rows[i], text) for i, text in found if _TOTAL.fullmatch(text)]
-
-
-def _places_of_totals(column: Any) -> list[int]:
-    """Where an Arrow array of texts may hold the label of a total; each text is looked at once."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    if column.type.value_type not in (pa.string(), pa.large_string()):
+    column = cells
+    if not hasattr(cells, "type"):
+        column = text_array([cell if isinstance(cell, str) else None for cell in cells])
+    labels = column.dictionary if pa.types.is_dictionary(column.type) else column
+    if labels.type not in (pa.string(), pa.large_string()):
         return []
-    labels = column.dictionary
-    short = pc.fill_null(pc.less_equal(pc.binary_length(labels), _LONGEST), False).to_pylist()
-    texts = (labels[k].as_py().strip() if ok else "" for k, ok in enumerate(short))
-    totals = [k for k, text in enumerate(texts) if _TOTAL.fullmatch(text)]
-    indices = column.indices.to_pylist() if totals else []
-    return [i for i, k in enumerate(indices) if k in totals]
+    matched = pc.match_substring_regex(labels, _TOTAL, ignore_case=True)
+    matched = matched.take(column.indices) if labels is not column else matched
+    places = pc.indices_nonzero(pc.fill_null(matched, False)).to_pylist()
+    return [(rows[i], str(column[i].as_py()).strip()) for i in places]
 
 
 def shown(cells: Any, i: int) -> str:

@@ -10,7 +10,7 @@ import sys
 import threading
 import zipfile
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import NoneType
@@ -23,7 +23,7 @@ from skcoral.exceptions import InvalidTableError, TooLargeError
 from skcoral.tables.arrow_arrays import number_array, text_array
 from skcoral.tables.cells import check_names
 from skcoral.tables.dialect import LOOKED_AT, end_of_rows, has_numbers, has_units, header_place
-from skcoral.tables.table import Batch, Table
+from skcoral.tables.table import Batch, Table, held
 
 _EVERYTHING = 2**31
 #: Columns that are looked at to find the header of a sheet.
@@ -74,16 +74,12 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
     batch = Batch(at[start:end], body)
     others = tuple(name for name in book.sheets if name != chosen)
 
-    def batches(size: int, chosen: Sequence[int] | None) -> Iterator[Batch]:
-        wanted = batch if chosen is None else Batch(batch.rows, [body[j] for j in chosen])
-        return wanted.parts(size)
-
     return Table(
         label,
         names,
         "row",
         "excel",
-        batches,
+        held(batch),
         n_rows=len(batch.rows),
         recognised=frozenset(["sheet"] if sheet is None else []),
         header_at=at[place] if place else 1,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from skcoral.core.limits import current
 from skcoral.exceptions import InvalidTableError
 from skcoral.tables.cells import check_names
 from skcoral.tables.sources import DAMAGED
-from skcoral.tables.table import Batch, Table
+from skcoral.tables.table import Batch, Table, held
 
 
 def open_stata(label: str, stream: BinaryIO) -> Table:
@@ -33,9 +32,5 @@ def open_stata(label: str, stream: BinaryIO) -> Table:
     names = tuple(map(str, columns.column_names))
     check_names(label, names, "the header")
     parts = [column.combine_chunks() for column in columns.columns]
-
-    def batches(size: int, places: Sequence[int] | None) -> Iterator[Batch]:
-        chosen = parts if places is None else [parts[j] for j in places]
-        return Batch(range(1, columns.num_rows + 1), chosen).parts(size)
-
-    return Table(label, names, "row", "stata", batches, n_rows=columns.num_rows)
+    batch = Batch(range(1, columns.num_rows + 1), parts)
+    return Table(label, names, "row", "stata", held(batch), n_rows=columns.num_rows)

@@ -249,6 +249,11 @@ class KeepBatches:
             self._kept, self._read = found, None
 
 
+def held(batch: Batch) -> Read:
+    """Reads a table that is in memory as one batch."""
+    return lambda size, places: _chosen(batch, places).parts(size)
+
+
 def _chosen(batch: Batch, places: Sequence[int] | None) -> Batch:
     if places is None:
         return batch

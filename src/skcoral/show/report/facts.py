@@ -80,7 +80,6 @@ def gather(
     check: certificates.Check | None = None,
     title: str = "A decorrelated table",
     file: str = "",
-    dropped: str = "",
     command: str = "",
     notes: Sequence[str] = (),
     n_points: int | None = None,
@@ -107,8 +106,8 @@ def gather(
         The independent check of the certificate, where it was made before.
     title, command : str
         Heading, and the command or call that repeats the work.
-    file, dropped : str
-        Name of the file, and which rows were left out, shown at the top.
+    file : str
+        Name of the file, shown at the top.
     notes : sequence of str
         Things to know about the data (rows left out, say); listed next to the answer.
     n_points : int, optional
@@ -166,7 +165,7 @@ def gather(
         outcome=outcome,
         regressions=compared,
         notes=[note for note in notes if note],
-        origin=[part for part in (file, today, measured.rows(), dropped) if part],
+        origin=[part for part in (file, today, measured.rows()) if part],
     )
 
 
