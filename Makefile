@@ -103,8 +103,9 @@ bench: $(READY)
 	$(ONE_THREAD) $(BIN)/python $(PYTEST) --benchmark-timer=time.process_time --benchmark-columns=min,median,rounds benchmarks
 
 # Finished cells are kept in .coverage.jsonl: remove it to begin anew.
+JOBS ?= 1
 coverage: $(READY)
-	$(ONE_THREAD) $(BIN)/python benchmarks/coverage.py --results .coverage.jsonl --write docs/guide/new_rows.md --picture docs/images/confidence.png
+	$(ONE_THREAD) $(BIN)/python benchmarks/coverage.py --jobs $(JOBS) --results .coverage.jsonl --write docs/theory/sampling.md --picture docs/images/confidence.png
 
 lock: $(READY)
 	$(BIN)/python $(PIP_INSTALL) uv
