@@ -21,7 +21,6 @@ from skcoral.exceptions import (
     InvalidBudgetError,
     SingularCorrelationError,
 )
-from skcoral.show import sentences as words
 
 
 def vif_of(G):
@@ -71,7 +70,7 @@ def test_vif_limit_agrees_with_a_semidefinite_program(limit):
         verdict = judge(answer, R)
         assert verdict.passed, verdict.problems
         assert {"VIF", "largest VIF", "largest floor"} <= {c.name for c in verdict.claims}
-    assert words.is_certified(answer)
+    assert answer.is_certified
     assert answer.summary().splitlines()[1].startswith("Certified for the matrix given: every")
 
 

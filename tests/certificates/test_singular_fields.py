@@ -127,7 +127,7 @@ def test_results_and_matrices_that_do_not_belong_together() -> None:
         check(replace(honest("squared"), R=None), np.ones((6, 6)))
     arrays = {"multipliers": np.ones(6), "H": np.eye(6)}
     other = Certificate("tradeoff", arrays, {"criterion": None})
-    with pytest.raises(CertificateError, match="no certificate of the kind 'tradeoff'"):
+    with pytest.raises(CertificateError, match="'tradeoff' does not belong to a Threshold"):
         check(replace(threshold(R), certificate=other), R)
 
 

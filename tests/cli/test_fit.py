@@ -212,7 +212,7 @@ def test_fewer_rows_than_columns_with_and_without_shrinkage(answer, tmp_path):
     assert told["objective"] == pytest.approx((8**2 / 4 - 8) / 2)
     status, told = answer("fit", path, "--covariance", "OAS")
     assert status == 0
-    assert told["rank"] is None
+    assert told["rank"] == 8
 
 
 def test_transform_repeats_the_fit_and_reads_other_formats(coral, main, iris_csv, tmp_path):

@@ -9,7 +9,8 @@ A result says no more than its certificate proves.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, TypeVar
+from functools import singledispatch
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from skcoral.certificates.evaluation import (
     prices_of,
 )
 from skcoral.certificates.ledger import Ledger
-from skcoral.certificates.supports import expect_support, support_prices
+from skcoral.certificates.supports import expect_support
 from skcoral.core import criteria
 from skcoral.core.arrays import Array
 from skcoral.core.certificate import Certificate
@@ -50,8 +51,6 @@ from skcoral.core.tolerances import (
 )
 from skcoral.exceptions import CertificateError, NotCertifiedWarning, warn
 
-Found = TypeVar("Found", bound=Decorrelation)
-
 _AIM = 0.9  # of what is promised, so that rounding does not decide a re-check
 _AMPLIFIED = 1e3  # largest coefficient of T from which on its rounding shows in variances
 
@@ -63,17 +62,9 @@ def certify(problem: Problem, solution: Solution) -> Decorrelation:
     """
     R, dense = problem.given.R, problem.given.dense
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        result = _first(problem, solution)
-        if isinstance(result, RestrictedDecorrelation):
-            result = rechecked(result, R)
-        elif problem.composites is not None:
-            result = _of_composites(problem, result)
-        elif isinstance(result, SingularDecorrelation):
-            result = _singular(problem, result)
-        elif rounding_matters(result):
-            result = rechecked(result, R)
-    if not result.is_certified:
-        _warn(result)
+        result = _finished(_first(problem, solution), problem)
+    if not result.is_certified and not result.is_restricted:
+        _warn(result)  # with restrictions the problem is not convex: an open gap is the rule
     return replace(result, R=R if dense else None)
 
 
@@ -127,9 +118,7 @@ def _first(problem: Problem, solution: Solution) -> Decorrelation:
     )
     if exact:
         return replace(result, status=_exact_status(result, solution.room))
-    if isinstance(result, RestrictedDecorrelation):
-        return replace(result, prices=support_prices(result, solution.slopes))
-    return replace(result, prices=prices_of(result, solution.slopes), status=_status(result))
+    return replace(result, prices=prices_of(result, solution.slopes))
 
 
 def _type_of(problem: Problem, solution: Solution) -> tuple[type[Decorrelation], dict[str, Any]]:
@@ -171,10 +160,27 @@ def rounding_matters(result: Decorrelation) -> bool:
     return any(many_digits(a, result.T, unit) for a in arrays.values())
 
 
-def _singular(problem: Problem, result: SingularDecorrelation) -> Decorrelation:
-    """The result of a singular matrix: by its factor, and by R where T is large."""
+@singledispatch
+def _finished(result: Decorrelation, problem: Problem) -> Decorrelation:
+    """The result with its status, of the matrix given, and no more said than proved."""
+    if problem.composites is not None:
+        return _of_composites(problem, result)
+    if rounding_matters(result):
+        return rechecked(result, problem.given.R)
+    return result if result.certificate.is_exact else replace(result, status=_status(result))
+
+
+@_finished.register
+def _(result: RestrictedDecorrelation, problem: Problem) -> Decorrelation:
+    return rechecked(result, problem.given.R)
+
+
+@_finished.register
+def _(result: SingularDecorrelation, problem: Problem) -> Decorrelation:
+    """By the factor of the matrix, and by R where T is large."""
     found, lifted = problem.matrix.deficiency, result.certificate.kind == "tradeoff"
     assert found is not None
+    result = replace(result, status=_status(result))
     if isinstance(result.goal, Budget) or (lifted and not problem.given.dense):
         result = rechecked_by_factor(result, found.factor)
     if not problem.given.dense:
@@ -192,7 +198,7 @@ def _of_composites(problem: Problem, result: Decorrelation) -> Decorrelation:
     T = precise_product(composites.unit, result.T)
     result = replace(result, T=T, anchors=composites.B)
     if not problem.given.dense:
-        return result
+        return result if result.certificate.is_exact else replace(result, status=_status(result))
     # An exact decorrelator is not turned for a miss that does not count.
     exact = result.certificate.is_exact
     floors = result.rho_min - (0.5 * FLOOR_TOL if exact else 0.0)
@@ -213,8 +219,17 @@ def rechecked(result: Decorrelation, R: Array) -> Decorrelation:
         proved = _proved(result, attained, R)
     lower = 0.0 if proved is None else max(float(proved.bound.lower), 0.0)
     result = replace(result, lower_bound=min(lower, result.objective))
-    if not isinstance(result, RestrictedDecorrelation):
-        return replace(result, status=_status(result))
+    return _restated(result, attained, R)
+
+
+@singledispatch
+def _restated(result: Decorrelation, attained: Attained, R: Array) -> Decorrelation:
+    """The result with the status that follows from its bound."""
+    return replace(result, status=_status(result))
+
+
+@_restated.register
+def _(result: RestrictedDecorrelation, attained: Attained, R: Array) -> Decorrelation:
     exact = attained.worst <= _AIM * EXACT_TOL
     return _with_known_prices(replace(result, status="exact" if exact else _status(result)), R)
 
@@ -270,16 +285,12 @@ def rechecked_by_factor(result: SingularDecorrelation, A: Array) -> SingularDeco
     return replace(result, status=_status(result))
 
 
-def _without_proof(result: Found) -> Found:
+@singledispatch
+def _without_proof(result: Any) -> Any:
     """Put the point that proves no more than zero in place of one that proves nothing."""
     kind, own, info = result.certificate.kind, result.certificate.arrays, result.certificate.info
     p = len(result.names)
     none, square = np.zeros(p), np.zeros((p, p))
-    if isinstance(result, RestrictedDecorrelation):
-        P = np.zeros((len(own["support"]),) * 2)
-        arrays = {"P": P, "eta": none, "support": own["support"], "slope": own["slope"]}
-        info = {"bound": "frame", "criterion": result.criterion, "norm": "frobenius"}
-        return replace(result, certificate=Certificate(kind, arrays, info))
     if "factor" in own:
         N = np.zeros((len(own["factor"]),) * 2)
         arrays = {"factor": own["factor"], "N": N, "multipliers": none, "kappa": none}
@@ -290,6 +301,15 @@ def _without_proof(result: Found) -> Found:
     if isinstance(goal, Budget):
         goal = replace(goal, rho_upper=1.0)
     return replace(result, certificate=nothing, weights=none, prices=none, goal=goal)
+
+
+@_without_proof.register
+def _(result: RestrictedDecorrelation) -> RestrictedDecorrelation:
+    own, zero = result.certificate.arrays, np.zeros(len(result.names))
+    P = np.zeros((len(own["support"]),) * 2)
+    arrays = {"P": P, "eta": zero, "support": own["support"], "slope": own["slope"]}
+    info = {"bound": "frame", "criterion": result.criterion, "norm": "frobenius"}
+    return replace(result, certificate=replace(result.certificate, arrays=arrays, info=info))
 
 
 def _with_known_prices(result: RestrictedDecorrelation, R: Array) -> Decorrelation:
@@ -305,8 +325,6 @@ def _with_known_prices(result: RestrictedDecorrelation, R: Array) -> Decorrelati
 def _warn(result: Decorrelation) -> None:
     """Say that optimality is not proved, with the numbers."""
     goal, digits = result.goal, "unless nearly collinear variables leave no more digits"
-    if isinstance(result, RestrictedDecorrelation):
-        return  # not convex: an open gap is the rule, and status says it
     if result.certificate.is_exact and result.status == "not_converged":
         size = criteria.value("worst", result.correlation)
         told = (
@@ -339,7 +357,7 @@ def _warn(result: Decorrelation) -> None:
             f"but only {result.lower_bound:.9g} is proved to be the least: a gap of "
             f"{result.gap:.2e} is open after {result.n_iter} steps"
         )
-        if isinstance(result, SingularDecorrelation):
+        if result.deficiency:
             told += f" for this matrix of rank {result.rank}."
         else:
             told += f"; a larger max_iter may close it, {digits}, or floors are next to one."

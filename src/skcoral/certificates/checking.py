@@ -11,15 +11,13 @@ from skcoral.bounds.arithmetic import PRECISION, Arithmetic, Balls, Floats
 from skcoral.bounds.definiteness import require_definite
 from skcoral.certificates.claims import judge_decorrelation
 from skcoral.certificates.ledger import Check
-from skcoral.certificates.reading import claimed_matrix, require_distinct
+from skcoral.certificates.reading import certificate_info, claimed_matrix, require_distinct
 from skcoral.certificates.thresholds import judge_threshold
 from skcoral.core.arrays import Array
 from skcoral.core.lowrank import FactoredCorrelation
-from skcoral.core.results import Decorrelation, SingularDecorrelation, SingularThreshold, Threshold
+from skcoral.core.results import Decorrelation, Threshold
 from skcoral.core.tolerances import FACTOR_TOL
 from skcoral.exceptions import CertificateError
-
-_SINGULAR = (SingularDecorrelation, SingularThreshold)
 
 
 def check(result: Threshold | Decorrelation, R: Any = None, *, factor: Any = None) -> Check:
@@ -128,7 +126,7 @@ def _matrix_or_factor(result: Any, R: Any, factor: Any) -> tuple[Array | None, A
         raise CertificateError("give the correlation matrix R, or a factor of it.")
     if R is not None:
         return claimed_matrix(result, R), None
-    if not isinstance(result, _SINGULAR) and getattr(result, "anchors", None) is None:
+    if "rank" not in certificate_info(result) and getattr(result, "anchors", None) is None:
         raise CertificateError("a factor goes with results of rank below p; give R.")
     factor = np.asarray(factor, dtype=np.float64)
     if not np.isfinite(factor).all():
@@ -141,7 +139,7 @@ def _judge(result: Any, R: Array | None, factor: Array | None, arithmetic: Arith
     """Judge every claim."""
     # Overflow and undefined operations end in intervals that prove nothing.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        if R is not None and not isinstance(result, _SINGULAR):
+        if R is not None and "rank" not in certificate_info(result):
             # Independent composites say all there is to know about a singular R.
             composites = getattr(result, "anchors", None) is not None
             require_definite(arithmetic, R, slack=FACTOR_TOL if composites else 0.0)

@@ -26,6 +26,7 @@ from skcoral.certificates.inflation import expect_limit
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.reading import (
     agree,
+    certificate_info,
     dual_parts,
     require_fields,
 )
@@ -34,7 +35,6 @@ from skcoral.core.goals import Budget, VifLimit
 from skcoral.core.results import (
     Decorrelation,
     RestrictedDecorrelation,
-    SingularDecorrelation,
 )
 from skcoral.core.tolerances import (
     BOUND_TOL,
@@ -58,13 +58,13 @@ def judge_decorrelation(
 
     Also returns the bound and the residual.
     """
-    singular = isinstance(result, SingularDecorrelation)
-    if result.anchors is not None and singular:
+    of_rank = "rank" in certificate_info(result)
+    if result.anchors is not None and of_rank:
         raise CertificateError("a rank below p is not combined with anchors.")
     if result.anchors is not None and factor is not None:
         result, R, factor = *_in_factor_space(result, factor, arithmetic), None
     claims = _Claims(result, R, factor, arithmetic)
-    if singular:
+    if of_rank:
         claims.expect_rank()
     if "factor" in claims.arrays:
         attained, bound = claims.frame()
@@ -132,9 +132,7 @@ class _Claims(FrameLedger):
         if self.result.certificate.is_exact:
             self.exact(R)
             return exactly(0.0)
-        if isinstance(self.result, RestrictedDecorrelation):
-            return self.support(self.result, R)
-        return self.tradeoff(R)
+        return self.support(R) if self.result.is_restricted else self.tradeoff(R)
 
     def of_T(self, attained: Attained | FactorAttained) -> None:
         """Unit variances and floors; correlations, fidelities and objective are those of T."""
@@ -163,9 +161,10 @@ class _Claims(FrameLedger):
         self.prices(prices, 0.5 * proved.slopes)
         return proved.bound
 
-    def support(self, result: RestrictedDecorrelation, R: Array) -> Enclosure:
+    def support(self, R: Array) -> Enclosure:
         """The bound on a support, its zeros and prices."""
-        worst = self.attained.worst
+        result, worst = self.result, self.attained.worst
+        assert isinstance(result, RestrictedDecorrelation)
         supports.expect_support(self, result, R)
         bound = evaluate(result, self.attained, R, self.arithmetic).bound
         if result.status == "exact":

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import singledispatch
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skcoral.bounds.arithmetic import Arithmetic
 from skcoral.bounds.dual import numbers
@@ -17,7 +19,11 @@ from skcoral.certificates.attained import Attained
 from skcoral.core.arrays import Array
 from skcoral.core.goals import Budget
 from skcoral.core.lowrank import largest_residuals
-from skcoral.core.results import Decorrelation
+from skcoral.core.results import (
+    Decorrelation,
+    RestrictedDecorrelation,
+    SingularDecorrelation,
+)
 from skcoral.core.tolerances import CROWDED
 
 
@@ -33,12 +39,10 @@ class Proved:
     top: float = np.inf
 
 
+@singledispatch
 def evaluate(result: Decorrelation, attained: Attained, R: Array, arithmetic: Arithmetic) -> Proved:
     """What the dual point of a result about ``R`` proves: (★), or the bound of a support."""
     dual = result.certificate
-    if dual.kind == "support":
-        bound = support_bound(dual, result.rho_min, R, arithmetic, result.anchors)
-        return Proved(bound, 2.0 * result.weights)
     lam = numbers(dual.arrays["multipliers"], (attained.k,), "`multipliers`", nonnegative=True)
     kappa = attained.scaled(lam)
     square = R, attained.B, kappa, dual.arrays["H"]
@@ -49,6 +53,14 @@ def evaluate(result: Decorrelation, attained: Attained, R: Array, arithmetic: Ar
         reach = (exactly(result.goal.budget) - bound) / (attained.length * (2.0 * kappa)).total()
         top = float((reach + float(result.rho_min.max())).upper)
     return Proved(bound, 2.0 * lam, top)
+
+
+@evaluate.register
+def _(
+    result: RestrictedDecorrelation, attained: Attained, R: Array, arithmetic: Arithmetic
+) -> Proved:
+    given = result.certificate, result.rho_min, R, arithmetic, result.anchors
+    return Proved(support_bound(*given), 2.0 * result.weights)
 
 
 def evaluate_factored(result: Decorrelation, A: Array, arithmetic: Arithmetic) -> Proved:
@@ -71,6 +83,7 @@ def fidelity_rooms(
     return {"floors": floor_room(*given), "mean fidelity": rest_room(*given)}
 
 
+@singledispatch
 def prices_of(result: Decorrelation, slopes: Array, largest: Array | None = None) -> Array:
     """∂objective/∂ρ_j: the slopes of the bound; infinite for a floor of one that costs anything.
 
@@ -78,13 +91,24 @@ def prices_of(result: Decorrelation, slopes: Array, largest: Array | None = None
     ``largest`` is the largest residual correlation of each output, by default as reported. At full
     rank H shows whether a floor costs anything; of a singular matrix it need not.
     """
-    ones = result.rho_min >= 1
-    if not ones.any():
-        return slopes
-    if result.rank == len(result.names):
-        H = result.certificate.arrays["H"]
-        costs = np.any(H - np.diag(np.diag(H)) != 0, axis=1)
-    else:
-        largest = largest_residuals(result.correlation) if largest is None else largest
-        costs = (largest > CROWDED) & slopes.any()
-    return np.where(ones, np.where(costs, np.inf, 0.0), slopes)
+    H = result.certificate.arrays["H"]
+    return _at_one(result, slopes, np.any(H - np.diag(np.diag(H)) != 0, axis=1))
+
+
+@prices_of.register
+def _(result: SingularDecorrelation, slopes: Array, largest: Array | None = None) -> Array:
+    if not np.any(result.rho_min >= 1):
+        return slopes  # pairs of many outputs are not looked at without need
+    largest = largest_residuals(result.correlation) if largest is None else largest
+    return _at_one(result, slopes, (largest > CROWDED) & slopes.any())
+
+
+@prices_of.register
+def _(result: RestrictedDecorrelation, slopes: Array, largest: Array | None = None) -> Array:
+    largest = largest_residuals(result.correlation) if largest is None else largest
+    costs = (result.support.sum(axis=0) > 1) & (largest > CROWDED)  # where there is a choice
+    return np.where((result.rho_min >= 1) & costs, np.inf, slopes)
+
+
+def _at_one(result: Decorrelation, slopes: Array, costs: NDArray[np.bool_]) -> Array:
+    return np.where(result.rho_min >= 1, np.where(costs, np.inf, 0.0), slopes)

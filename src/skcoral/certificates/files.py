@@ -134,8 +134,9 @@ def certificate_text(result: Threshold | Decorrelation, R: Any, *, sources: Any 
     names = sources if sources is not None else getattr(R, "columns", None)
     if names is None and getattr(result, "anchors", None) is None:
         names = result.names
+    is_threshold = isinstance(result, Threshold)
     claim: dict[str, Any] = {
-        "what": "threshold" if isinstance(result, Threshold) else "decorrelation",
+        "what": "threshold" if is_threshold else "decorrelation",
         "sources": list(check_names(names, result.T.shape[0])),
         "names": list(result.names),
         "R": matrix,

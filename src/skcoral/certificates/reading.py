@@ -59,6 +59,15 @@ FURTHER = {
     "tradeoff": VIF_PARTS,
 }
 
+#: The kinds that results of each type have, and whether these name a rank.
+_KINDS: dict[type[Any], set[tuple[str, bool]]] = {
+    Threshold: {("threshold", False)},
+    SingularThreshold: {("frame_threshold", True)},
+    Decorrelation: {("exact", False), ("threshold", False), ("tradeoff", False)},
+    SingularDecorrelation: {("tradeoff", True), ("rank", True), ("frame", True)},
+    RestrictedDecorrelation: {("support", False)},
+}
+
 #: What H and the diagonal of a bound of the rank are replaced by in factor form.
 _FACTORED_RANK = {"factor", "V", "multipliers", "kappa"}
 
@@ -78,8 +87,7 @@ def claimed_matrix(result: Any, R: Any) -> Array:
 
 def require_names(result: Threshold | Decorrelation, names: list[str] | None, p: int) -> None:
     """Refuse names that are not the variables' own, or not names at all."""
-    anchors = None if isinstance(result, Threshold) else result.anchors
-    own = result.names
+    anchors, own = getattr(result, "anchors", None), result.names
     if anchors is not None and np.ndim(anchors) != 2:
         raise CertificateError(f"anchors are a matrix, got shape {np.shape(anchors)}.")
     wanted = p if anchors is None else np.shape(anchors)[1]
@@ -114,6 +122,12 @@ def agree(reported: Array, wanted: Array, tolerance: float, rounding: Any = 0.0)
         off = np.abs(reported - wanted)
         near = off <= tolerance * np.maximum(1.0, np.abs(wanted)) + rounding
     return np.where(np.isfinite(wanted), near, reported == wanted)
+
+
+def certificate_info(result: Any) -> Mapping[str, Any]:
+    """Settings of the certificate of a result; none where it has no certificate."""
+    info: Mapping[str, Any] = getattr(getattr(result, "certificate", None), "info", {})
+    return info
 
 
 def certificate_kind(certificate: Any, *, without: Collection[str] = ()) -> str:
@@ -153,15 +167,14 @@ def dual_parts(result: Threshold | Decorrelation) -> tuple[str, Mapping[str, Arr
             f"the certificate is about the criterion {info['criterion']!r}, the result about "
             f"{getattr(result, 'criterion', None)!r}."
         )
-    singular = isinstance(result, SingularDecorrelation | SingularThreshold)
-    if singular != ("rank" in info):
+    bare, of_rank = kind.partition("/")[0], "rank" in info
+    if (bare, of_rank) not in _KINDS.get(type(result), ()):
         raise CertificateError(
             f"a certificate of the kind {kind!r} does not belong to a {type(result).__name__}."
         )
-    if singular:
+    if of_rank:
         _require_rank(info["rank"])
-    if isinstance(result, Decorrelation):
-        _require_goal(result, kind)
+    _require_goal(getattr(result, "goal", Floors()), kind, set(result.certificate.arrays))
     return kind, result.certificate.arrays
 
 
@@ -170,11 +183,8 @@ def _require_rank(rank: Any) -> None:
         raise CertificateError(f"a rank is a whole number above 0, got {rank!r}.")
 
 
-def _require_goal(result: Decorrelation, kind: str) -> None:
+def _require_goal(goal: Any, kind: str, parts: set[str]) -> None:
     """Refuse a goal that is none, or that the certificate is not about."""
-    goal: Any = result.goal
-    if isinstance(result, RestrictedDecorrelation) != kind.startswith("support"):
-        raise CertificateError("a support goes with a certificate of the kind 'support'.")
     if not isinstance(goal, Floors | Budget | VifLimit):
         raise CertificateError(f"a goal is Floors, Budget or VifLimit, got {goal!r}.")
     for name, value in vars(goal).items():
@@ -182,7 +192,7 @@ def _require_goal(result: Decorrelation, kind: str) -> None:
     limited = isinstance(goal, VifLimit)
     if limited and kind not in ("exact", "threshold", "tradeoff"):
         raise CertificateError(f"a limit on the VIF has no certificate of the kind {kind!r}.")
-    if not limited and VIF_PARTS & set(result.certificate.arrays):
+    if not limited and VIF_PARTS & parts:
         raise CertificateError("the certificate is about a limit on the VIF, the result is not.")
 
 

@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 from skcoral.bounds.columns import in_range, projected, supports_at
 from skcoral.bounds.dual import numbers
 from skcoral.bounds.enclosures import UNIT
+from skcoral.certificates.evaluation import prices_of
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.reading import agree
 from skcoral.core.arrays import Array
 from skcoral.core.results import Decorrelation, RestrictedDecorrelation
-from skcoral.core.tolerances import CROWDED, PRICE_TOL
+from skcoral.core.tolerances import PRICE_TOL
 from skcoral.exceptions import CertificateError
 
 Mask = NDArray[np.bool_]
@@ -33,17 +34,6 @@ def expect_support(ledger: Ledger, result: RestrictedDecorrelation, R: Array) ->
     if not mask.any(axis=0).all():
         raise CertificateError("an output needs at least one source in the support.")
     _expect_prices(ledger, result, R, *projected(R, B, mask))
-
-
-def support_prices(result: RestrictedDecorrelation, slopes: Array) -> Array:
-    """The slopes; infinite for a floor of one that costs anything, where the support has a choice.
-
-    The residual falls like the square root of ``1 - ρ_j``, so a floor of one has no finite price.
-    """
-    G = result.correlation
-    crowded = np.abs(G - np.diag(np.diag(G))).max(axis=0, initial=0.0) > CROWDED
-    wide = result.support.sum(axis=0) > 1
-    return np.where((result.rho_min >= 1) & wide & crowded, np.inf, slopes)
 
 
 def _expect_prices(
@@ -69,7 +59,7 @@ def _expect_prices(
     room = np.where(active, 1.0 - f * f, 1.0)
     multipliers = np.maximum(np.where(active, (along - f * radial) / room, 0.0), 0.0)
     multipliers = multipliers / np.where(active, reach, 1.0)
-    prices = support_prices(result, 2.0 * multipliers)
+    prices = prices_of(result, 2.0 * multipliers)
     # Near a floor of one the multiplier is a small difference over a small one.
     digits = 64 * UNIT * multipliers / room
     for name, reported, wanted in (

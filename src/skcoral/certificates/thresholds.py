@@ -21,7 +21,7 @@ from skcoral.certificates.reading import (
     require_threshold_fields,
 )
 from skcoral.core.arrays import Array
-from skcoral.core.results import SingularThreshold, Threshold
+from skcoral.core.results import Threshold
 from skcoral.core.tolerances import (
     BOUND_TOL,
     EXACT_TOL,
@@ -53,12 +53,9 @@ def judge_threshold(
     Also returns both bounds.
     """
     require_threshold_fields(result, len(result.names))
-    kind, arrays = dual_parts(result)
-    singular = isinstance(result, SingularThreshold)
-    if kind != ("frame_threshold" if singular else "threshold"):
-        raise CertificateError(f"a threshold has no certificate of the kind {kind!r}.")
+    _, arrays = dual_parts(result)
     ledger = FrameLedger(result, R, factor, arithmetic)
-    if singular:
+    if "factor" in arrays:
         found = _low_rank(ledger, result, arithmetic)
     elif R is not None:
         found = _full_rank(ledger, result, R, arithmetic)

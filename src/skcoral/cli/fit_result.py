@@ -12,13 +12,14 @@ from skcoral.cli import console, loading
 from skcoral.cli.options import FitOptions
 from skcoral.cli.run import in_options
 from skcoral.core.display import shortened
-from skcoral.core.results import Decorrelation, SingularDecorrelation
 from skcoral.show import sentences as words
 from skcoral.tables.table import labels_of
 from skcoral.workflow.fit import Fit
 
 _LONGEST_TABLE = 60  # variables that are listed one by one
-_ATTRIBUTES = ("criterion", "objective", "lower_bound", "gap")
+_ATTRIBUTES = (
+    *("criterion", "objective", "lower_bound", "gap", "rank", "least_residual", "amplification"),
+)
 #: Labels that a column must have to be suggested as clusters: confidence from fewer is coarse.
 _FEWEST_GROUPS = 10
 
@@ -130,7 +131,6 @@ class FitAnswer:
             "min_fidelity": measured.min_fidelity,
             "mean_fidelity": float(measured.fidelity.mean()),
             "threshold": th and {"value": th.value, "lower": th.lower, "upper": th.upper},
-            **_of_rank(result),
             "new_rows": result.notes.new_rows or None,
             "confidence": _confidence(estimator),
             "weighted": estimator.estimate_.weighted,
@@ -184,13 +184,6 @@ class FitAnswer:
         if self.options.output is None:
             what = "The outputs were not written" if written else "Nothing was written"
             console.say(f"{what}: -o FILE writes the outputs.", stderr=stderr)
-
-
-def _of_rank(result: Decorrelation) -> dict[str, Any]:
-    """What only the answer for a singular matrix has."""
-    if not isinstance(result, SingularDecorrelation):
-        return {"rank": None, "least_residual": 0.0, "amplification": None}
-    return {name: getattr(result, name) for name in ("rank", "least_residual", "amplification")}
 
 
 def _confidence(estimator: Any) -> dict[str, Any] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -11,8 +12,8 @@ from skcoral.cli import console
 from skcoral.cli.loading import load
 from skcoral.cli.options import VerifyOptions
 from skcoral.cli.run import NOT_CERTIFIED, OK
-from skcoral.core.goals import Budget, VifLimit
-from skcoral.core.results import Decorrelation
+from skcoral.core.goals import Budget, Floors
+from skcoral.core.results import Threshold
 from skcoral.exceptions import CertificateError
 from skcoral.show import sentences as words
 
@@ -31,15 +32,16 @@ def verify(options: VerifyOptions) -> int:
     except CertificateError as error:
         problems, claims, lower, upper = [f"{error} {_SAME}"], set(), np.nan, np.nan
     status = NOT_CERTIFIED if problems else OK
-    result = certificate.result
-    what = "decorrelation" if isinstance(result, Decorrelation) else "threshold"
-    top = getattr(getattr(result, "goal", None), "rho_upper", None)
+    result: Any = certificate.result
+    is_threshold = isinstance(result, Threshold)
+    goal: Any = Floors() if is_threshold else result.goal
+    top = getattr(goal, "rho_upper", None)
     if options.json:
         console.print_json(
             {
                 "certificate": str(options.certificate),
                 "file": options.file,
-                "what": what,
+                "what": "threshold" if is_threshold else "decorrelation",
                 "status": result.status,
                 "passed": not problems,
                 "rigorous": options.rigorous,
@@ -57,12 +59,12 @@ def verify(options: VerifyOptions) -> int:
         return status
     console.say(console.bold(f"{options.certificate}: true of {options.file}.", "green"))
     how = "proved in ball arithmetic" if options.rigorous else "re-checked, rounding included"
-    told = words.status(result) if isinstance(result, Decorrelation) else result.status
+    told = result.status if is_threshold else words.status(result)
     console.say(f"{console.counted(len(claims), 'claim')}, {how}; status: {told}.")
-    least = "the threshold" if what == "threshold" else "the least possible residual"
+    least = "the threshold" if is_threshold else "the least possible residual"
     console.say(f"{lower:.9g} ≤ {least} ≤ {upper:.9g}")
-    if isinstance(result, Decorrelation) and isinstance(result.goal, Budget | VifLimit):
-        within = "budget" if isinstance(result.goal, Budget) else "limit on the VIF"
+    if top is not None:
+        within = "budget" if isinstance(goal, Budget) else "limit on the VIF"
         low = result.rho_min.min()
         console.say(f"{low:.9g} ≤ the highest common floor within the {within} ≤ {top:.9g}")
     return status

@@ -115,8 +115,8 @@ class Threshold(_Transformation):
 
     @property
     def least_residual(self) -> float:
-        """The least sum of squares, which transformations at this floor still have: none."""
-        return 0.0
+        """The least sum of squares, which transformations at this floor still have."""
+        return welch(len(self.names), self.rank)
 
     @property
     def binding(self) -> tuple[str, ...]:
@@ -159,11 +159,6 @@ class SingularThreshold(Threshold):
     def rank(self) -> int:
         """Rank of the matrix, below the number of variables."""
         return rank_of(self.certificate)
-
-    @property
-    def least_residual(self) -> float:
-        """The least sum of squares of this rank, ``(p²/r - p)/2``."""
-        return welch(len(self.names), self.rank)
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,6 +256,22 @@ class Decorrelation(Fidelities, _Transformation):
         return ""
 
     @property
+    def least_residual(self) -> float:
+        """The least sum of squares that the rank allows."""
+        return welch(len(self.names), self.rank)
+
+    @property
+    def amplification(self) -> float:
+        """The largest coefficient of ``T``."""
+        T = self.T
+        return T.largest() if isinstance(T, LowRankTransform) else float(np.abs(T).max())
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether coefficients are restricted: by a support, or by bounds."""
+        return False
+
+    @property
     def is_certified(self) -> bool:
         """Whether it is proved that there is no better answer."""
         return self.status in ("exact", "optimal")
@@ -341,17 +352,6 @@ class SingularDecorrelation(Decorrelation):
         """Which linear relations, or how few rows, make the matrix singular."""
         return self.reason
 
-    @property
-    def least_residual(self) -> float:
-        """The least sum of squares that the rank allows, ``(p²/r - p)/2``."""
-        return welch(len(self.names), self.rank)
-
-    @property
-    def amplification(self) -> float:
-        """The largest coefficient of ``T``."""
-        T = self.T
-        return T.largest() if isinstance(T, LowRankTransform) else float(np.abs(T).max())
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RestrictedDecorrelation(Decorrelation):
@@ -371,6 +371,11 @@ class RestrictedDecorrelation(Decorrelation):
     """
 
     search: SupportSearch = field(default_factory=SupportSearch)
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether coefficients are restricted: by a support, or by bounds."""
+        return True
 
     @property
     def support(self) -> NDArray[np.bool_]:

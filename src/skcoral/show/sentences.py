@@ -11,9 +11,6 @@ from skcoral.core.results import (
     Array,
     Decorrelation,
     Frontier,
-    RestrictedDecorrelation,
-    SingularDecorrelation,
-    SingularThreshold,
     Threshold,
 )
 from skcoral.core.tolerances import OPTIMAL_GAP
@@ -99,10 +96,10 @@ def details(result: Decorrelation) -> str:
 
 def rank(result: Decorrelation) -> str:
     """Which problem was solved, where the rank is below the number of variables; else nothing."""
-    if not isinstance(result, SingularDecorrelation):
+    if not result.deficiency:
         return ""
     return (
-        f"{result.reason} The largest coefficient of the transformation is "
+        f"{result.deficiency} The largest coefficient of the transformation is "
         f"{result.amplification:.3g}: rounding errors, and what new rows have in the weakest "
         "directions, are multiplied by as much."
     )
@@ -135,7 +132,7 @@ def unfloored(result: Decorrelation, asked: object) -> str:
 def threshold(th: Threshold, result: Decorrelation | None = None) -> str:
     """What the threshold says, in one sentence; beside a result, of which problem it is."""
     about = "" if result is None or result.notes.is_about_rows else result.notes.about
-    if isinstance(th, SingularThreshold):
+    if th.rank < len(th.names):
         start = f"For {about}, the" if about else "The"
         return (
             f"{start} variables span {th.rank} dimensions, so their {len(th.names)} outputs cannot "
@@ -155,7 +152,7 @@ def of_threshold(result: Decorrelation) -> str:
     """What the threshold is of, where that is another problem than the one that was solved."""
     if result.anchors is not None:
         return " of the variables themselves"
-    return " with unrestricted coefficients" if isinstance(result, RestrictedDecorrelation) else ""
+    return " with unrestricted coefficients" if result.is_restricted else ""
 
 
 def threshold_summary(th: Threshold) -> str:
@@ -248,7 +245,7 @@ def _claim(result: Decorrelation) -> str:
         measure = f"weighted {measure}"
     bound = max(result.lower_bound, 0.0)
     if result.status == "optimal":
-        asked = "these floors" + " and restrictions" * isinstance(result, RestrictedDecorrelation)
+        asked = "these floors" + " and restrictions" * result.is_restricted
         return (
             f"no transformation with {asked} has a smaller {measure} than "
             f"{result.objective:.6g} (proved lower bound {bound:.6g})"

@@ -80,12 +80,12 @@ class FidelityDisplay(_OutputsDisplay):
         ``R`` is taken from the result where that has one.
         """
         _style.expect(result, Decorrelation, Threshold)
-        if R is None and getattr(result, "rank", None) is None:
+        if R is None and result.rank == len(result.names):
             R = getattr(result, "R", None)
         others = {}
         if R is not None and baselines and getattr(result, "anchors", None) is None:
             others = baseline_fidelities(R)
-        floors = result.rho_min if isinstance(result, Decorrelation) else None
+        floors = getattr(result, "rho_min", None)
         return cls(result.fidelity, names=result.names, rho_min=floors, baselines=others)
 
     @classmethod

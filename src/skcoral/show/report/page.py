@@ -14,7 +14,7 @@ import numpy as np
 from skcoral.core.goals import Budget, VifLimit
 from skcoral.core.lowrank import spread_of_sizes, strongest_pairs
 from skcoral.core.requirements import listing
-from skcoral.core.results import Array, Decorrelation, SingularDecorrelation
+from skcoral.core.results import Array, Decorrelation
 from skcoral.estimator.rows import column_names
 from skcoral.renamed import refusing_former_parameters
 from skcoral.show import sentences as words
@@ -115,7 +115,7 @@ def _certificate(facts: ReportFacts) -> list[tuple[str, str]]:
     if isinstance(result.goal, Budget | VifLimit):
         top = result.goal.rho_upper
         known.append(("highest common floor", f"{result.rho_min.min():.9f} to {top:.9f}"))
-    if isinstance(result, SingularDecorrelation):
+    if result.deficiency:
         known.append(("rank", f"{result.rank} of {len(result.names)}"))
         known.append(("least residual of this rank", f"{result.least_residual:.9g}"))
     return [
