@@ -242,8 +242,7 @@ def test_transform_says_how_the_file_was_read(main, answer, iris_csv, tmp_path):
     notes = [
         "Read with semicolons between the cells and decimal commas.",
         "Read as missing: 'k.A.' (1 cell).",
-        "1 row with missing values is not used, and outputs that cannot be computed are left "
-        "empty: line 5.",
+        "1 row with missing values has no outputs: line 5.",
     ]
     status, out, _ = main("transform", other, *options)
     assert status == 0

@@ -34,7 +34,7 @@ def transform(options: TransformOptions) -> int:
                 keep_sources=options.keep_sources,
                 drop_incomplete=options.drop_incomplete,
             )
-    told = notes(data, "dropped" if options.drop_incomplete else "empty")
+    told = notes(data, "dropped" if options.drop_incomplete else "without")
     n_rows = data.content.n_rows - len(data.incomplete)
     if options.json:
         console.print_json(

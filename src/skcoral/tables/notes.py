@@ -17,8 +17,9 @@ from skcoral.tables.table import Table
 _SHOWN = 8
 _CALLED = {".": "points", ",": "commas", "'": "apostrophes", "’": "apostrophes"}
 _ENCODINGS = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
-#: What becomes of incomplete rows: they are only not used, or also written without outputs or not.
-Outcome = Literal["unused", "empty", "dropped"]
+#: What becomes of incomplete rows: a fit does not use them, and perhaps writes no outputs for them;
+#: a model has none for new ones; or they are not written.
+Outcome = Literal["unused", "empty", "without", "dropped"]
 #: What is left out of cells that count as numbers.
 _LEFT_OUT: dict[str, Literal["flags", "signs", "thousands"]] = {
     "Flags behind numbers": "flags",
@@ -142,10 +143,11 @@ def incomplete_note(places: Sequence[int], unit: str, outcome: Outcome = "unused
     if not places:
         return ""
     n = len(places)
-    s, are = ("", "is") if n == 1 else ("s", "are")
+    s, are, have = ("", "is", "has") if n == 1 else ("s", "are", "have")
     what = {
         "unused": f"{are} not used",
         "empty": f"{are} not used, and outputs that cannot be computed are left empty",
+        "without": f"{have} no outputs",
         "dropped": f"{are} left out",
     }
     where = listing([str(place) for place in places], 10, quote="")
