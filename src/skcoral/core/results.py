@@ -205,7 +205,7 @@ class Decorrelation(Fidelities, _Transformation):
     anchors : ndarray of shape (p, k) or None
         The composites that the outputs are anchored to, if given.
     goal : Floors, Budget or VifLimit
-        What was asked for: see :mod:`skcoral.core.goals`.
+        What was asked for: see ``skcoral.core.goals``.
     unique : bool
         For the criteria "worst" and "absolute": whether ties were broken by the least sum of
         squares, which is given up where it takes too long.
