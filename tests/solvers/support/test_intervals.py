@@ -93,6 +93,51 @@ def test_no_worse_than_sequential_programming_from_the_identity(simulated):
     assert result.objective <= other.fun + 1e-6
 
 
+@pytest.mark.filterwarnings("ignore:Values in x were outside bounds:RuntimeWarning")
+@pytest.mark.parametrize("criterion", ["worst", "absolute"])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_worse_than_sequential_programming_over_levels(simulated, criterion, seed):
+    """The other criteria are linear in levels above the correlations, one or one for each pair."""
+    p = 4
+    R = simulated(p, seed=seed + 10)
+    lower, upper = np.full((p, p), -0.15), np.full((p, p), 0.3)
+    np.fill_diagonal(upper, np.inf)
+    i, j = np.triu_indices(p, 1)
+    n = 1 if criterion == "worst" else len(i)
+
+    def gram(x):
+        T = x[n:].reshape(p, p)
+        return T.T @ R @ T
+
+    def pairs(x):
+        return gram(x)[i, j]
+
+    constraints = [
+        {"type": "eq", "fun": lambda x: np.diag(gram(x)) - 1},
+        {"type": "ineq", "fun": lambda x: np.diag(R @ x[n:].reshape(p, p)) - 0.9},
+        {"type": "ineq", "fun": lambda x: x[:n] - pairs(x)},
+        {"type": "ineq", "fun": lambda x: x[:n] + pairs(x)},
+    ]
+    limits = [(0, None)] * n + list(zip(lower.ravel(), upper.ravel(), strict=True))
+    rng, best = np.random.default_rng(seed), np.inf
+    for _ in range(6):
+        start = np.clip(np.eye(p) + 0.1 * rng.normal(size=(p, p)), lower, upper)
+        found = so.minimize(
+            lambda x: x[:n].sum(),
+            np.concatenate((np.ones(n), start.ravel())),
+            method="SLSQP",
+            bounds=limits,
+            constraints=constraints,
+            options={"ftol": 1e-12, "maxiter": 300},
+        )
+        if found.success:
+            best = min(best, found.fun)
+    result = solve(R, 0.9, np.ones((p, p), dtype=bool), (lower, upper), criterion)
+    assert_kept(R, np.ones((p, p), dtype=bool), lower, upper, result)
+    assert np.isfinite(best)
+    assert result.objective <= best + 1e-6
+
+
 def test_bounds_that_do_not_bind_change_nothing(simulated):
     R = simulated(6)
     mask = np.abs(R) > 0.2

@@ -1,9 +1,9 @@
 """Supports whose coefficients also have signs or intervals to keep.
 
 The unrestricted answer is returned if it already keeps them. Otherwise every start follows an
-augmented Lagrangian on the caps, the best few are made feasible column by column, and the best one
-is refined by sequential quadratic programming with exact derivatives. Bounds only shrink the
-feasible set, so the lower bounds of the unrestricted problem stay valid.
+augmented Lagrangian on the caps, and the best few are made feasible column by column and refined by
+the interior-point method. Bounds only shrink the feasible set, so the lower bounds of the
+unrestricted problem stay valid.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from skcoral.core.solution import Solution
 from skcoral.exceptions import InfeasibleError, InvalidSupportError
 from skcoral.solvers.support.bounded_columns import (
     Column,
-    Constraint,
     feasible_column,
-    minimise_sqp,
     nearest_column,
 )
 from skcoral.solvers.support.caps import Caps, fold, unfold
+from skcoral.solvers.support.interior_point import Intervals, refine
 from skcoral.solvers.support.objectives import (
     Loss,
     absolute_loss,
@@ -46,7 +45,9 @@ _LOSSES: dict[str, list[Loss]] = {
     "absolute": [squared_loss] * 2 + [absolute_loss(w) for w in (0.1, 0.03, 0.01, 3e-3, 1e-3)],
 }
 _REPAIRED = 4
-_PROGRAMME_SIZE = 160
+_LARGEST_NEWTON = 700
+_WIDTHS = (1e-3, 1e-6, 1e-9)
+_POSITIVE = 1e-12  # a floor that keeps fidelities positive: with bounds, signs are not free
 
 
 def _within_support(
@@ -86,8 +87,7 @@ def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Soluti
     free = solve_unbounded(problem)
     if _keeps(free.T, lower, upper):
         return free
-    # Folding keeps fidelities positive: with bounds, the sign of a column is not free.
-    space = replace(problem.space, floors=np.maximum(problem.space.floors, 1e-12))
+    space = replace(problem.space, floors=np.maximum(problem.space.floors, _POSITIVE))
     warm = problem.warm_starts()
     stack = np.concatenate((np.stack((free.T, safe)), warm))
     rng = np.random.default_rng(problem.random_state)
@@ -99,9 +99,11 @@ def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Soluti
         repaired = _repaired(columns, T, floors)
         if repaired is not None:
             candidates.append(repaired)
+    candidates.sort(key=lambda T: residual_by(criterion, R, T))
+    if mask.sum() <= _LARGEST_NEWTON:
+        for T in candidates[:_REPAIRED]:
+            candidates += _refined(problem, space, columns, (lower, upper), T)
     best = min(candidates, key=lambda T: residual_by(criterion, R, T))
-    if criterion == "squared" and mask.sum() <= _PROGRAMME_SIZE:
-        best = _programme(problem, columns, best, lower, upper)
     search = replace(
         free.search, n_starts=len(starts), n_best=1, stationarity=np.nan, bounds_bind=True
     )
@@ -179,44 +181,28 @@ def _ranked(
     return list(T[order])
 
 
-def _programme(
-    problem: SupportProblem, each: Sequence[Column], T: Array, lower: Array, upper: Array
-) -> Array:
-    """Refine a feasible point for D2 by sequential quadratic programming; never makes it worse."""
-    R, floors, mask = problem.R, problem.floors, problem.mask
-    k = len(floors)
-    rows, columns = np.nonzero(mask)
-    slot = np.arange(len(rows))
+def _refined(
+    problem: SupportProblem,
+    space: Caps,
+    columns: Sequence[Column],
+    bounds: tuple[Array, Array],
+    T: Array,
+) -> list[Array]:
+    """Feasible transformations on the way from a feasible one to a stationary one.
 
-    def build(x: Array) -> Array:
-        out = np.zeros(mask.shape)
-        out[rows, columns] = x
-        return out
-
-    def value(x: Array) -> tuple[float, Array]:
-        M = build(x)
-        E = M.T @ R @ M
-        np.fill_diagonal(E, 0.0)
-        return 0.5 * float(np.sum(E * E)), (2.0 * R @ M @ E)[rows, columns]
-
-    def spread(x: Array) -> Array:
-        M = build(x)
-        return np.asarray(np.einsum("ij,ij->j", M, R @ M) - 1.0)
-
-    def spread_slope(x: Array) -> Array:
-        out = np.zeros((k, len(x)))
-        out[columns, slot] = 2.0 * (R @ build(x))[rows, columns]
-        return out
-
-    floor_slope = np.zeros((k, len(rows)))
-    floor_slope[columns, slot] = (R @ problem.unit_anchors)[rows, columns]
-    low, high = lower[rows, columns], upper[rows, columns]
-    constraints: list[Constraint] = [
-        ("eq", spread, spread_slope),
-        ("ineq", lambda x: floor_slope @ x - floors, lambda _: floor_slope),
-    ]
-    solved = minimise_sqp(value, T[rows, columns], low, high, constraints, max_iter=100, tol=1e-13)
-    rough = build(np.clip(solved.x, low, high))
-    refined = _repaired(each, rough, floors)
-    options = [T] if refined is None else [T, refined]
-    return min(options, key=lambda M: residual_by("squared", R, M))
+    The interior-point method needs room in all directions, so intervals and floors are widened,
+    less and less, and every end is made feasible again.
+    """
+    found: list[Array] = []
+    for width in _WIDTHS:
+        floors = np.where(space.floors < 1, np.maximum(space.floors - width, _POSITIVE), 1.0)
+        wider = replace(space, floors=floors)
+        intervals = Intervals.of(wider, bounds[0] - width, bounds[1] + width)
+        start = space.points(T[None])[0]
+        end = refine(wider, start, problem.criterion, intervals=intervals)
+        repaired = _repaired(columns, space.transform(end.U[None])[0], problem.floors)
+        if repaired is None:
+            break
+        T = repaired
+        found.append(T)
+    return found

@@ -6,8 +6,9 @@ correlations,
     worst     min s        with  −s ≤ G_ij ≤ s        (one level)
     absolute  min Σ e_ij   with  −e_ij ≤ G_ij ≤ e_ij  (a level per pair)
 
-so a logarithmic barrier μ on these bounds and on the floors makes them smooth. Primal-dual Newton
-steps on the tangents of the caps follow μ down, and their multipliers tend to those of the optimum.
+so a logarithmic barrier μ on these bounds, on the floors and on intervals of coefficients makes
+them smooth. Primal-dual Newton steps on the tangents of the caps follow μ down, and their
+multipliers tend to those of the optimum.
 """
 
 from __future__ import annotations
@@ -61,22 +62,58 @@ def candidate(
     return Candidate(U, value, float(np.abs(E).max()), half, converged)
 
 
+@dataclass(frozen=True)
+class Intervals:
+    """Half-spaces ``normals · u_j ≥ offsets`` that points of the columns ``owner`` keep to."""
+
+    owner: NDArray[np.intp]
+    normals: Array  # (n, m)
+    offsets: Array
+
+    @classmethod
+    def of(cls, caps: Caps, lower: Array, upper: Array) -> Intervals:
+        """The intervals of the coefficients of columns that are not fixed."""
+        parts = []
+        for sign, ends in ((1.0, lower), (-1.0, upper)):
+            i, j = np.nonzero(np.isfinite(ends) & caps.mask & (caps.floors < 1.0))
+            parts.append((j, sign * caps.axes[j, :, i], sign * ends[i, j]))
+        return cls(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+    @classmethod
+    def none(cls, caps: Caps) -> Intervals:
+        """No interval for any coefficient."""
+        return cls(np.zeros(0, dtype=np.intp), np.zeros((0, caps.m)), np.zeros(0))
+
+    def room(self, U: Array) -> Array:
+        """How far inside a point is."""
+        return np.asarray(np.einsum("nm,nm->n", self.normals, U[self.owner]) - self.offsets)
+
+
 def refine(
-    caps: Caps, U: Array, criterion: Criterion, *, rough: bool = False, max_iter: int = 300
+    caps: Caps,
+    U: Array,
+    criterion: Criterion,
+    *,
+    intervals: Intervals | None = None,
+    rough: bool = False,
+    max_iter: int = 300,
 ) -> Candidate:
-    """Refine one point (k, m); never makes it worse.
+    """Refine one point (k, m), which is inside the intervals; never makes it worse.
 
     A rough refinement stops early: it ranks candidates at half the cost.
     """
     value = candidate(caps, U, criterion).value
     last = max(_ROUGH_BARRIER * value, _LAST_BARRIER) if rough else _LAST_BARRIER
-    path = _Path(caps, criterion)
+    path = _Path(caps, criterion, intervals or Intervals.none(caps))
     first = _FIRST_BARRIER * max(value, 1e-6)
-    state, converged = path.follow(_inside(caps, U), first, last, max_iter)
+    start = _inside(caps, U) if intervals is None else U
+    state, converged = path.follow(start, first, last, max_iter)
     half = None
     if criterion != "squared":
         half = symmetric(caps.k, 0.5 * (state.above - state.below))
-    points = [U, state.U, _onto_rims(caps, state.U, state.pulls)]
+    points = [U, state.U]
+    if intervals is None:
+        points.append(_onto_rims(caps, state.U, state.pulls))
     ends = [candidate(caps, x, criterion, half, converged=converged and not rough) for x in points]
     return min(ends, key=lambda end: end.value)
 
@@ -93,7 +130,8 @@ def symmetric(k: int, pairs: Array) -> Array:
 class _State:
     """A point, its outputs and correlations, the level of "worst", and the multipliers.
 
-    ``above`` and ``below`` belong to ``G ≤ level`` and ``G ≥ −level``, ``pulls`` to the floors.
+    ``above`` and ``below`` belong to ``G ≤ level`` and ``G ≥ −level``, ``pulls`` to the floors and
+    the intervals.
     """
 
     U: Array
@@ -122,15 +160,19 @@ class _Step:
 class _Path:
     """The barrier problem of one criterion on the caps."""
 
-    def __init__(self, caps: Caps, criterion: Criterion) -> None:
-        self.caps, self.worst = caps, criterion == "worst"
+    def __init__(self, caps: Caps, criterion: Criterion, intervals: Intervals) -> None:
+        self.caps, self.worst, self.intervals = caps, criterion == "worst", intervals
         self.squared, self.absolute = criterion == "squared", criterion == "absolute"
         self.i, self.j = np.triu_indices(caps.k, 1)
         self.slots = np.flatnonzero(caps.valid[:, 1:].ravel())
         self.owner = self.slots // max(caps.m - 1, 1)
         self.same = self.owner[:, None] == self.owner
-        self.has_floor = (caps.floors > 0) & (caps.floors < 1)
-        self.floored = np.flatnonzero(self.has_floor)
+        self.floored = np.flatnonzero((caps.floors > 0) & (caps.floors < 1))
+        # A floor is a half-space as well, whose distance is known to more digits.
+        self.bound = np.concatenate((self.floored, intervals.owner))
+        floors = np.zeros((len(self.floored), caps.m))
+        floors[:, 0] = 1.0
+        self.normals = np.concatenate((floors, intervals.normals))
 
     def follow(self, U: Array, barrier: float, last: float, max_iter: int) -> tuple[_State, bool]:
         """Follow the barrier down to ``last``; also whether the end is stationary."""
@@ -174,7 +216,8 @@ class _Path:
         return barrier / up, barrier / down
 
     def _room(self, U: Array) -> Array:
-        return self.caps.height(U)[self.floored]
+        heights = self.caps.height(U)[self.floored]
+        return np.concatenate((heights, self.intervals.room(U)))
 
     def _at(self, U: Array) -> tuple[Array, Array, Array]:
         U = U / np.sqrt(np.einsum("ka,ka->k", U, U))[:, None]
@@ -209,17 +252,19 @@ class _Path:
         """The primal-dual Newton direction, on a Hessian shifted until it is positive definite."""
         caps, k, owner = self.caps, self.caps.k, self.owner
         U, W, G = state.U, state.W, state.G
-        room = np.ones(k)
-        room[self.floored] = self._room(U)
-        pulls = np.zeros(k)
-        pulls[self.floored] = state.pulls
+        room = self._room(U)
         # A reflection takes each point to an axis; its other rows span the tangent.
         v = U.copy()
         v[:, 0] += np.where(U[:, 0] < 0, -1.0, 1.0)
         scaled = v / (1.0 + np.abs(U[:, :1]))
         frames = caps.frames[:, 1:] - scaled[:, 1:, None] * np.matmul(v[:, None], caps.frames)
         frames = frames.reshape(-1, caps.p)[self.slots]
-        first = (-scaled[:, :1] * v[:, 1:]).ravel()[self.slots]
+        # The half-spaces in the coordinates of the tangent, one row each, zero in other columns.
+        across = np.einsum("nm,nm->n", v[self.bound], self.normals)[:, None]
+        inward = self.normals[:, 1:] - scaled[self.bound, 1:] * across
+        places = np.zeros((len(self.bound), k, caps.m - 1))
+        places[np.arange(len(self.bound)), self.bound] = inward
+        tangent = places.reshape(len(self.bound), k * (caps.m - 1))[:, self.slots]
         reach = frames @ W.T
         push_up, push_down = self._central(G, state.level, barrier)
         stiff_up = stiff_down = np.ones(len(G))
@@ -229,17 +274,18 @@ class _Path:
         total, tilt = stiff_up + stiff_down, stiff_up - stiff_down
         bend = symmetric(k, 4.0 * stiff_up * stiff_down / total if self.absolute else total)
         gradient = np.einsum("al,al->a", reach, symmetric(k, push_up - push_down)[owner])
-        gradient -= (barrier / room * self.has_floor)[owner] * first
+        gradient -= (barrier / room) @ tangent
         curve = symmetric(k, state.above - state.below)
-        radial = np.einsum("kl,kl->k", curve, W @ W.T) - pulls * U[:, 0]
+        height = np.einsum("nm,nm->n", self.normals, U[self.bound])
+        radial = np.einsum("kl,kl->k", curve, W @ W.T)
+        radial -= np.bincount(self.bound, state.pulls * height, minlength=k)
         curve[np.arange(k), np.arange(k)] = -radial
         # Row (k, l) of the Jacobian has two blocks, so its square is a product of entries.
         cross = reach[:, owner]
         hessian = curve[owner][:, owner] * (frames @ frames.T)
         hessian += bend[owner][:, owner] * (cross * cross.T)
         inner = (reach * bend[owner]) @ reach.T
-        weight = np.sqrt(pulls / room)[owner] * first
-        hessian += self.same * (inner + np.outer(weight, weight))
+        hessian += self.same * inner + (tangent.T * (state.pulls / room)) @ tangent
         right, along, slack, size = gradient, np.zeros(len(owner)), 0.0, 1.0
         if self.worst:
             # The level is eliminated.
@@ -259,14 +305,14 @@ class _Path:
         dG = (change + change.T)[self.i, self.j]
         rise = level if self.worst else tilt * dG / total
         decrement = -float(gradient @ solution) - slack * level
-        fall = direction[self.floored, 0]
+        fall = np.einsum("nm,nm->n", self.normals, direction[self.bound])
         return _Step(
             direction,
             level,
             dG,
             push_up - state.above - stiff_up * (rise - dG),
             push_down - state.below - stiff_down * (rise + dG),
-            barrier / room[self.floored] - state.pulls * (1.0 + fall / room[self.floored]),
+            barrier / room - state.pulls * (1.0 + fall / room),
             decrement,
             shift,
         )
@@ -275,7 +321,8 @@ class _Path:
         """Backtrack until the barrier function falls; None if no length makes it fall."""
         room = self._room(state.U)
         length = min(1.0, 0.5 / max(float(np.abs(step.U).max()), 1e-300))
-        length = min(length, _reach(room, step.U[self.floored, 0]))
+        fall = np.einsum("nm,nm->n", self.normals, step.U[self.bound])
+        length = min(length, _reach(room, fall))
         if self.worst:
             length = min(
                 length,
