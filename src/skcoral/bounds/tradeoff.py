@@ -1,12 +1,21 @@
-"""The inequalities behind the certificates, evaluated with every rounding enclosed.
+"""The bound (★) of the trade-off: for any multipliers, and at a point that keeps its digits.
 
-For anchors ``b_j`` (the variables themselves by default), ``κ ≥ 0`` and ``H ≻ 0``, every ``T`` has
+For **any** ``λ ≥ 0`` and ``H ≻ 0``, every transformation with unit variances and fidelities of at
+least ``ρ_j`` has
+
+    φ(off G) ≥ 2 ρᵀλ - tr H - φ*(off H) - tr(D_λ R D_λ H⁻¹)                                      (★)
+
+with φ the criterion and φ* its conjugate. At the best ``λ, H`` the two sides are equal. The last
+term is evaluated as a square, here and in all other bounds that have one like it. For anchors b_j
+(the variables themselves by default), ``κ ≥ 0`` and ``H ≻ 0``, every ``T`` has
 
     ⟨TᵀRT - I, H⟩ - 2 Σ κ_j (b_jᵀRt_j - c_j)  ≥  2 Σ κ_j (c_j - b_jᵀRx_j) + ⟨XᵀRX - I, H⟩ - rest
 
 with any ``X``, ``Z = X H - B D_κ`` and ``rest = tr(H⁻¹ Zᵀ R Z)``: a square completed at ``X``
 instead of at its minimum ``B D_κ H⁻¹``. With ``X`` near the minimum ``rest`` is of the order
 of the square of a rounding, so a crude bound of it will do, and no inverse has to be enclosed.
+Solvers evaluate (★) in floats (:func:`plain_bound`) at the transformation that they found, which
+does not lose its digits when λ is large; certificates with every rounding enclosed.
 """
 
 from __future__ import annotations
@@ -22,11 +31,55 @@ from skcoral.bounds.arithmetic import Arithmetic
 from skcoral.bounds.definiteness import definite, first_definite
 from skcoral.bounds.dual import numbers
 from skcoral.bounds.enclosures import Enclosure, around, exactly, up_to
-from skcoral.core.arrays import Array
+from skcoral.core import criteria
+from skcoral.core.arrays import (
+    Array,
+    cholesky_or_none,
+    inner,
+    norm,
+    plus_diagonal,
+    solve_lower,
+)
+from skcoral.core.frozen import Criterion
 from skcoral.exceptions import CertificateError
 
 # Diagonals that are tried, relative to that of H: a semidefinite H proves its bound in the limit.
 _SHIFTS = (0.0, 1e-15, 1e-13, 1e-11)
+
+
+def plain_bound(
+    lam: Array,
+    H: Any,
+    floors: Array,
+    criterion: Criterion,
+    pair_weights: Array | None,
+    *,
+    X: Any,
+    fidelity: Array,
+    defect: Any,
+    R: Any = None,
+    B: Any = None,
+) -> float:
+    """Evaluate (★) in floats, wherever the matrices lie, at any point ``X``.
+
+    ``fidelity`` holds ``b_jᵀRx_j`` and ``defect`` is ``XᵀRX - I``; without ``R`` or ``B`` these are
+    identities. The bound is ``-inf`` where the conjugate is infinite.
+    """
+    if np.any(lam < 0):
+        raise CertificateError(f"multipliers must not be negative, the least is {lam.min():.3g}.")
+    if not lam.any() and norm(H) == 0.0:
+        return 0.0  # the limit of small H: no criterion is negative
+    factor = cholesky_or_none(H)
+    if factor is None:
+        raise CertificateError("H is not positive definite, so it proves nothing.")
+    penalty = criteria.conjugate(criterion, H, pair_weights)
+    if not np.isfinite(penalty):
+        return -np.inf
+    Z = plus_diagonal(X @ H, -lam) if B is None else X @ H - B * lam
+    half = solve_lower(factor, Z.T)
+    rest = inner(half if R is None else half @ R, half)
+    slack = 2.0 * float(lam @ (floors - fidelity))
+    return float(slack + inner(defect, H) - penalty - rest)
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skcoral.bounds.tradeoff import plain_bound
 from skcoral.core import criteria
 from skcoral.exceptions import CertificateError
-from skcoral.solvers.tradeoff import dual_bound
 from skcoral.solvers.tradeoff.binding import with_joined
 from skcoral.solvers.tradeoff.feasible import make_feasible
 from skcoral.solvers.tradeoff.floors_of_one import with_fixed
 
 CRITERIA = ("squared", "worst", "absolute")
+
+
+def dual_bound(R, floors, lam, H, criterion="squared", omega=None, near=None):
+    """(★) at a point, or at the identity."""
+    X = np.eye(len(R)) if near is None else near
+    fidelity, defect = np.einsum("ij,ij->j", R, X), X.T @ R @ X - np.eye(len(R))
+    return plain_bound(lam, H, floors, criterion, omega, X=X, fidelity=fidelity, defect=defect, R=R)
 
 
 def random_point(rng, p, criterion, omega):

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.linalg as sla
 
-from skcoral.core import criteria
+from skcoral.bounds.tradeoff import plain_bound
 from skcoral.core.arrays import Array
 from skcoral.core.problem import Settings
 from skcoral.core.results import Criterion
@@ -67,21 +67,14 @@ def lifted_bound(
     criterion: Criterion,
     pair_weights: Array | None,
 ) -> float:
-    """Evaluate (★), expanded at a feasible ``U`` so that large multipliers lose no digits.
-
-    With ``Z = UH - A D_λ`` it is ``2λᵀ(ρ - f) + ⟨UᵀU - I, H⟩ - φ*(off H) - tr(Z H⁻¹ Zᵀ)``.
-    """
-    penalty = criteria.conjugate(criterion, proof.H, pair_weights)
-    factor = _factor(proof.H)
-    if factor is None or not np.isfinite(penalty):
+    """Evaluate (★) at feasible outputs ``U``, which is minus infinite where H is not definite."""
+    if _factor(proof.H) is None:
         return -np.inf
     defect = U.T @ U
     np.fill_diagonal(defect, 0.0)  # the columns have unit length
-    f = np.where(floors >= 1.0, 1.0, np.einsum("ij,ij->j", A, U))
-    Z = U @ proof.H - A * proof.lam
-    rest = sla.solve_triangular(factor, Z.T, lower=True, check_finite=False)
-    slack = 2.0 * float(proof.lam @ (floors - f))
-    return slack + float(np.sum(defect * proof.H)) - penalty - float(np.sum(rest * rest))
+    fidelity = np.where(floors >= 1.0, 1.0, np.einsum("ij,ij->j", A, U))
+    given = proof.lam, proof.H, floors, criterion, pair_weights
+    return plain_bound(*given, X=U, fidelity=fidelity, defect=defect, B=A)
 
 
 def robust_bound(

@@ -1,13 +1,11 @@
 """The trade-off: floors above the threshold, budgets, the frontier, each with a certificate."""
 
 from skcoral.solvers.tradeoff.budget import solve_budget
-from skcoral.solvers.tradeoff.dual import dual_bound
 from skcoral.solvers.tradeoff.frontier import trace_frontier
 from skcoral.solvers.tradeoff.inflation import solve_vif
 from skcoral.solvers.tradeoff.solver import solve_from_neighbour, solve_tradeoff
 
 __all__ = [
-    "dual_bound",
     "solve_budget",
     "solve_from_neighbour",
     "solve_tradeoff",

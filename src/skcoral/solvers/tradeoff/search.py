@@ -11,12 +11,14 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
+from skcoral.bounds.tradeoff import plain_bound
 from skcoral.core import criteria
 from skcoral.core.arrays import (
     Array,
     cholesky_or_none,
     column_dots,
     identity,
+    plus_diagonal,
     submatrix,
     to_device,
     to_host,
@@ -30,7 +32,6 @@ from skcoral.solvers.tradeoff.binding import (
     complete,
     with_joined,
 )
-from skcoral.solvers.tradeoff.dual import dual_bound
 from skcoral.solvers.tradeoff.entry import entry
 from skcoral.solvers.tradeoff.equations import FORMED
 from skcoral.solvers.tradeoff.feasible import correlation_of, make_feasible
@@ -400,14 +401,23 @@ class Search:
         if cholesky_or_none(H) is None:
             # Rounding has spoiled the dual point; no criterion is negative.
             lam, H = 0.0 * lam, 1e-16 * identity(len(lam), self.R)
-        bound = dual_bound(
-            self.R, self.floors, lam, H, self.criterion, omega, near=T, near_correlation=G
+        fidelity = column_dots(self.R, T)
+        bound = plain_bound(
+            lam,
+            H,
+            self.floors,
+            self.criterion,
+            omega,
+            X=T,
+            fidelity=fidelity,
+            defect=plus_diagonal(1.0 * G, -1.0),
+            R=self.R,
         )
         value = criteria.value_there(self.criterion, G, to_device(self.omega, self.R))
         return Solved(
             T=np.asarray(to_host(T)),
             G=np.asarray(to_host(G)),
-            fidelity=column_dots(self.R, T),
+            fidelity=fidelity,
             objective=self.top * value,
             lower_bound=self.top * bound,
             lam=self.top * lam,
