@@ -29,7 +29,7 @@ from skcoral.core.linalg import conjugate_gradient
 from skcoral.solvers.tradeoff.equations import regularised_cholesky
 from skcoral.solvers.tradeoff.inflation_point import Point, off_diagonal
 
-_MAX_ITER = 500
+_MAX_ITER = 30  # what is left then is left to the next step
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,12 @@ class Equations:
         # root rootᵀ is the inverse on the plane
         self.root = root - np.outer(root @ normal, normal)
 
-    def solve(self, b: Array, c: Array) -> Direction:
-        """Solve for the right sides b, without a diagonal, and c."""
+    def solve(self, b: Array, c: Array, near: Array | None = None) -> Direction:
+        """Solve for the right sides b, without a diagonal, and c; ``near`` is close to E."""
         at = self.at
         right = b + self._back(self._from_weights(self.root @ (self.root.T @ c)))
-        start = self._precondition(right)
+        start = self._precondition(right if near is None else right - self._apply(near))
+        start = start if near is None else start + near
         E, _, _ = conjugate_gradient(
             self._apply,
             right.copy(),

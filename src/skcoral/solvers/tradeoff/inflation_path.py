@@ -23,9 +23,11 @@ from skcoral.solvers.tradeoff.inflation_equations import Direction, Equations, M
 from skcoral.solvers.tradeoff.inflation_point import Point, off_diagonal, start
 
 _AIM = 0.01 * LIMIT_GAP  # gap to stop at
+_ENOUGH, _PATIENCE = 0.1 * LIMIT_GAP, 3  # gap to stop at where so many further steps do not help
 _MAX_STEPS = 100
 _FIRST = 0.1  # the sum of the products λ_j z_j at the start
 _WORSE = 3.0  # factor by which a step may increase what is left of the equations
+_AHEAD = 0.002  # μ stays above this share of what is left of the equations, per variable
 _SHORTEST = 1e-6  # step, as a part of Newton's
 _ACCURACY = 1e-4, 0.1  # share of what is left of the equations that a solution may leave
 
@@ -65,13 +67,18 @@ class _Iterate:
         return self.products / ((1.0 + self.ratio) * self.at.gains.p)
 
     def left(self, slack_prices: Array, weights: Array) -> float:
-        """What is left of the equations, in units of the common floor, at these multipliers."""
+        """What is left of the equations, in units of the common floor, at these multipliers.
+
+        A floor or a limit has at least a mean price, even where it has no multiplier yet.
+        """
         at, duals = self.at, self.duals
         stationary = off_diagonal(0.5 * at.H + 0.5 * (at.X * duals.sigma(at)) @ at.X)
         # No entry of G exceeds the root of the explained share.
         left = np.sqrt(at.gains.share) * np.abs(stationary).sum()
-        leads = at.fidelity - duals.z - (at.value - at.lam @ duals.z)
-        return float(left + weights @ np.abs(leads) + slack_prices @ np.abs(at.slack - duals.t))
+        leads = np.abs(at.fidelity - duals.z - (at.value - at.lam @ duals.z))
+        missing = np.abs(at.slack - duals.t)
+        left += weights @ leads + weights.mean() * leads.sum()
+        return float(left + slack_prices @ missing + slack_prices.mean() * missing.sum())
 
     def moved(self, by: _Step, length: float) -> _Iterate:
         """The iterate a part of a step further."""
@@ -125,16 +132,17 @@ def highest_floor(
     ratio = float(np.clip(0.25 * np.sqrt(at.gains.excess) * rows * p, 1e-10, 1.0))
     mu = _FIRST / p
     duals = Multipliers(ratio * mu / at.slack, at.slack, mu / at.lam)
-    now, best, accuracy = _Iterate(at, duals, ratio), None, _ACCURACY[1]
+    now, best, accuracy, tried = _Iterate(at, duals, ratio), None, _ACCURACY[1], 0
     for n_iter in range(_MAX_STEPS):
         at, weakest = now.at, float(now.at.fidelity.min())
         if callback is not None:
             callback(n_iter, at.value, weakest)
         if now.products < _AIM or 1.0 - weakest < LIMIT_GAP:
             found = now.judged(n_iter)
-            best = found if best is None or found.gap < best.gap else best
+            best, tried = found if best is None or found.gap < best.gap else best, tried + 1
             # No fidelity exceeds one; near it λ has hardly any influence, and few digits are left.
-            if best.gap <= (_AIM if best.upper < 1.0 else 0.1 * LIMIT_GAP):
+            enough = best.upper >= 1.0 or tried > _PATIENCE
+            if best.gap <= (_ENOUGH if enough else _AIM):
                 break
         following = _advance(now, accuracy)
         if following is None:
@@ -159,7 +167,7 @@ def _advance(now: _Iterate, accuracy: float) -> tuple[_Iterate, float] | None:
         reach += (duals.z + ahead * step.z) @ (at.lam * (1.0 + ahead * step.d))
         centring = max(float(reach) / now.products, 0.0) ** 3
         # μ does not run ahead of the equations.
-        target = max(max(centring, 1e-4) * mu, min(0.5 * mu, 0.01 * left / p), least)
+        target = max(max(centring, 1e-4) * mu, min(0.5 * mu, _AHEAD * left / p), least)
         step = _newton(now, system, target, step)
     except np.linalg.LinAlgError:
         return None
@@ -200,7 +208,8 @@ def _newton(
     missing = at.slack - duals.t
     kappa = (limits - duals.kappa * missing) / duals.t
     b = off_diagonal(0.5 * at.H + (at.X * (kappa / at.vif**2)) @ at.X)
-    found: Direction = system.solve(b, weights - at.lam * at.fidelity)
+    near = None if predicted is None else predicted.E
+    found: Direction = system.solve(b, weights - at.lam * at.fidelity, near)
     E, d = found.E, found.d
     t = np.einsum("ij,ij->i", at.X @ E, at.X) / at.vif**2 + missing
     return _Step(
