@@ -13,7 +13,7 @@ from skcoral.app.problem import Problem, arguments, curve_points, doubts, groups
 from skcoral.app.settings import LIMITED, Settings
 from skcoral.app.sources import Source
 from skcoral.cli.options import FitOptions
-from skcoral.tables.writing import write_matrix
+from skcoral.tables.transforming import write_matrix
 from skcoral.workflow.fit import Fit
 
 FORMATS = {

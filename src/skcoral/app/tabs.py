@@ -90,8 +90,8 @@ def _outputs(shown: Shown) -> None:
         " ".join(f"{value:+.2f} {result.names[i]}" for i, value in top_sources(result.T, j))
         for j in range(len(result.names))
     ]
-    digits = {"fidelity": 4, "floor": 4, "price": 3, "largest residual": 4}
-    digits |= {"VIF before": 2, "VIF after": 2}
+    digits = {"fidelity": 4, "weighted fidelity": 4, "floor": 4, "price": 3}
+    digits |= {"largest residual": 4, "VIF before": 2, "VIF after": 2}
     columns = {"output": list(result.names), **output_figures(result, found), "made of": made_of}
     if np.ptp(result.rho_min) == 0:
         del columns["floor"]  # the slider shows it

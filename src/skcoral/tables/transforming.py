@@ -1,9 +1,10 @@
-"""A table with its variables replaced by their outputs, everything else untouched and in place."""
+"""Outputs in files: a table with its variables replaced, the matrix T, sheets that explain both."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -173,10 +174,29 @@ def transform_table(
     return n_rows
 
 
+def write_matrix(
+    stream: BinaryIO,
+    path: str | Path,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    values: Any,
+    *,
+    like: Table | None = None,
+) -> None:
+    """Write a matrix with names on both sides, those of its rows in a first column."""
+    corner = "source"
+    while corner in columns:
+        corner += "_"
+    names = [corner, *columns]
+    writer = table_writer(stream, names, path=path, like=like)
+    writer.write([list(rows), *np.asarray(values, dtype=np.float64).T])
+    writer.close()
+
+
 def output_figures(result: Decorrelation, measured: Measured) -> dict[str, Any]:
     """Figures of each output by name: what it keeps and what it costs, VIFs where they compare."""
     figures = {
-        "fidelity": measured.fidelity,
+        "weighted fidelity" if measured.weighted else "fidelity": measured.fidelity,
         "floor": result.rho_min,
         "price": result.prices,
         "largest residual": measured.residual,

@@ -98,25 +98,6 @@ def table_writer(
     return _TextWriter(sink, names, Path(path).suffix.lower(), mark, decimal, encoding)
 
 
-def write_matrix(
-    stream: BinaryIO,
-    path: str | Path,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    values: Any,
-    *,
-    like: Table | None = None,
-) -> None:
-    """Write a matrix with names on both sides, those of its rows in a first column."""
-    corner = "source"
-    while corner in columns:
-        corner += "_"
-    names = [corner, *columns]
-    writer = table_writer(stream, names, path=path, like=like)
-    writer.write([list(rows), *np.asarray(values, dtype=np.float64).T])
-    writer.close()
-
-
 class _Sink(io.RawIOBase):
     """A stream that keeps its first error, ignores what is written after it, and is left open.
 

@@ -18,9 +18,9 @@ from skcoral.tables.transforming import (
     Sheet,
     columns_with_outputs,
     explaining_sheets,
+    write_matrix,
     write_transformed,
 )
-from skcoral.tables.writing import write_matrix
 from skcoral.workflow.dataset import Dataset
 
 
