@@ -51,7 +51,7 @@ def test_a_claim_that_says_too_little(
         return judged(*(proved if rigorous else seen), rigorous=rigorous)
 
     before = flint.ctx.prec
-    monkeypatch.setattr(checking, "_judge", judge)
+    monkeypatch.setattr(checking, "_checked", judge)
     proof = prove(RESULT, R)
     assert (proof.passed, proof.problems) == (not problems, problems)
     assert proof.rigorous
@@ -72,7 +72,7 @@ def test_more_digits_where_two_parts_do_not_do(
             raise CertificateError("not definite")
         return judged(TRUE if what == "passes" else WRONG)
 
-    monkeypatch.setattr(checking, "_judge", judge)
+    monkeypatch.setattr(checking, "_checked", judge)
     if first != "passes" and second == "raises":
         with pytest.raises(CertificateError, match="not definite"):
             check(RESULT, R)

@@ -14,7 +14,7 @@ import pytest
 
 from skcoral import decorrelate, threshold
 from skcoral.bounds.arithmetic import PRECISION, Balls, Floats
-from skcoral.bounds.definiteness import definite, definite_of_any_size, require_definite
+from skcoral.bounds.definiteness import check_definite, definite, definite_of_any_size
 from skcoral.certificates import check, prove
 from skcoral.exceptions import CertificateError
 
@@ -90,7 +90,7 @@ def test_a_result_of_a_matrix_that_is_not_definite_is_refused() -> None:
                 with pytest.raises(CertificateError, match="R is singular"):
                     judge(answer, equal(3, r))
     with pytest.raises(CertificateError, match="eigenvalue of about"):
-        require_definite(Floats(3), equal(2, 1.0))
+        check_definite(Floats(3), equal(2, 1.0))
 
 
 def test_full_rank_is_a_fact_and_no_tolerance() -> None:

@@ -12,12 +12,12 @@ from skcoral.bounds.dual import multipliers_and_matrix, number, numbers
 from skcoral.certificates import check, json_values, reading
 from skcoral.certificates.json_values import (
     array_of,
+    check_keys,
     coded,
     correlations_of,
     largest_difference,
     names_of,
     number_of,
-    require_keys,
     stored_factor,
     transform_of,
     unique_keys,
@@ -169,15 +169,15 @@ def test_words_and_counts() -> None:
 
         __hash__ = str.__hash__
 
-    reading._require_word("a", ("a", "b"), "this")
+    reading._check_word("a", ("a", "b"), "this")
     for value in ("c", Word("a"), None, 1):
         with refuses("this must be one of a, b; got"):
-            reading._require_word(value, ("a", "b"), "this")
+            reading._check_word(value, ("a", "b"), "this")
     for count in (0, 1, np.int64(3)):
-        reading._require_count(count)
+        reading._check_count(count)
     for value in (-1, True, 1.0, "1", None, np.int64(-1)):
         with refuses("number of steps"):
-            reading._require_count(value)
+            reading._check_count(value)
 
 
 def test_only_the_direction_of_a_composite_matters() -> None:
@@ -215,10 +215,10 @@ def test_values_of_json() -> None:
 
 
 def test_objects_of_json() -> None:
-    require_keys({"a": 1}, {"a"}, "this")
+    check_keys({"a": 1}, {"a"}, "this")
     for value, odd in (({"a": 1, "b": 2}, "b"), ({}, "a"), (None, "a"), ([], "a"), ("a", "a")):
         with refuses(f"this of a certificate file has other parts than it should: {odd}"):
-            require_keys(value, {"a"}, "this")
+            check_keys(value, {"a"}, "this")
     assert unique_keys([("a", 1), ("b", 2)]) == {"a": 1, "b": 2}
     with pytest.raises(ValueError, match="twice"):
         unique_keys([("a", 1), ("b", 2), ("a", 1)])

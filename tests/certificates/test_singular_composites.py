@@ -12,7 +12,7 @@ import pytest
 
 from skcoral import CORAL, decorrelate, frontier, maximize_fidelity
 from skcoral.bounds.arithmetic import Floats
-from skcoral.bounds.definiteness import require_definite
+from skcoral.bounds.definiteness import check_definite
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
 from skcoral.core.certificate import Certificate
 from skcoral.core.results import Decorrelation
@@ -152,10 +152,10 @@ def test_eigenvalues_below_zero_are_refused() -> None:
         R = (vectors * [least, 0.5, 1.0, 2.0]) @ vectors.T
         R = 0.5 * (R + R.T)
         if fine:
-            require_definite(Floats(3), R, slack=1e-10)
+            check_definite(Floats(3), R, slack=1e-10)
             continue
         with pytest.raises(CertificateError, match="singular"):
-            require_definite(Floats(3), R, slack=1e-10)
+            check_definite(Floats(3), R, slack=1e-10)
 
 
 def test_the_command_verifies_their_files(coral: Any, tmp_path: Any) -> None:

@@ -87,5 +87,5 @@ def test_a_direction_that_counts(ratio: float, counts: bool) -> None:
         rank=2, names=tuple("abc"), certificate=SimpleNamespace(info={"rank": 2})
     )
     ledger = FrameLedger(claim, twins, None, Floats(3))
-    ledger.expect_rank()
+    ledger.claim_rank()
     assert all(claim.holds for claim in ledger.claims) == counts

@@ -21,7 +21,7 @@ from skcoral.core.validation import (
     check_anchors,
     check_correlation,
     check_pair_weights,
-    judge_correlation,
+    check_semidefinite,
 )
 from skcoral.data.effects import measure_matrix
 from skcoral.data.moments import Moments
@@ -233,9 +233,9 @@ def test_an_eigenvalue_below_zero_by_rounding(least: float, refused: bool) -> No
     assert values[0] == pytest.approx(least * values[-1], rel=0.1)
     if refused:
         with pytest.raises(InvalidCorrelationError, match="not positive definite"):
-            judge_correlation(matrix)
+            check_semidefinite(matrix)
     else:
-        assert judge_correlation(matrix)[1].rank == 2
+        assert check_semidefinite(matrix)[1].rank == 2
 
 
 @pytest.mark.parametrize(("spread", "flat"), [(3e-150, False), (0.3e-150, True)])

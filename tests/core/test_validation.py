@@ -205,7 +205,7 @@ class TestSingular:
         X = table()
         X = np.column_stack([X[:, 0], X[:, 0] + X[:, 1], X[:, 1], X[:, 2]])
         names = ["a", "total", "b", "other"]
-        _, found = v.judge_correlation(np.corrcoef(X.T), names, scale=X.std(axis=0, ddof=1))
+        _, found = v.check_semidefinite(np.corrcoef(X.T), names, scale=X.std(axis=0, ddof=1))
         relation = str(found.relations[0])
         assert set(found.variables) == {"a", "total", "b"}
         assert relation in {"`total` = `a` + `b`", "`a` = `total` - `b`", "`b` = -`a` + `total`"}
@@ -220,7 +220,7 @@ class TestSingular:
     def test_duplicates_and_mirrored_columns_are_distinguished(self):
         X = table()
         X = np.column_stack([X, 3 * X[:, 0] - 5, -X[:, 1], X[:, 2] + X[:, 3]])
-        _, found = v.judge_correlation(np.corrcoef(X.T), list("abcdefg"), scale=X.std(axis=0))
+        _, found = v.check_semidefinite(np.corrcoef(X.T), list("abcdefg"), scale=X.std(axis=0))
         relations = [str(relation) for relation in found.relations]
         assert found.rank == 4
         assert len(relations) == 3

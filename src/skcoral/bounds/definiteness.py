@@ -100,7 +100,7 @@ def first_definite(attempts: Iterable[tuple[Any, Any]], problem: str) -> tuple[A
     raise CertificateError(problem)
 
 
-def require_definite(arithmetic: Arithmetic, R: Array, *, slack: float = 0.0) -> None:
+def check_definite(arithmetic: Arithmetic, R: Array, *, slack: float = 0.0) -> None:
     """Refuse a correlation matrix that is not proved to have eigenvalues above ``-slack``.
 
     The completed squares hold for no other: a transformation can be arbitrarily large along an

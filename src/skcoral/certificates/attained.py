@@ -11,7 +11,7 @@ from skcoral.bounds.arithmetic import Arithmetic, column_dots
 from skcoral.bounds.enclosures import Enclosure, around, exactly
 from skcoral.bounds.outputs import Outputs
 from skcoral.bounds.tradeoff import residual
-from skcoral.certificates.reading import require_fields
+from skcoral.certificates.reading import check_fields
 from skcoral.core.arrays import Array
 from skcoral.core.results import Decorrelation
 
@@ -22,7 +22,7 @@ class Attained(Outputs):
     """What the ``T`` of a result does, with the residual by its criterion."""
 
     def __init__(self, result: Decorrelation, R: Array, arithmetic: Arithmetic) -> None:
-        B, weights = require_fields(result, len(R))
+        B, weights = check_fields(result, len(R))
         self.weights = 1.0 - np.eye(len(result.names)) if weights is None else weights
         B = np.eye(len(R)) if B is None else B
         super().__init__(result.T, B, result.rho_min, R, arithmetic)
@@ -74,7 +74,7 @@ class FactorAttained(FactorOutputs):
     """What the ``T`` of a result does, judged through the factor of its matrix."""
 
     def __init__(self, result: Decorrelation, A: Array, arithmetic: Arithmetic) -> None:
-        _, weights = require_fields(result, A.shape[1])
+        _, weights = check_fields(result, A.shape[1])
         super().__init__(result.T, A, arithmetic)
         self.residual, self.misreported = self.squares, 0.0
         reported = getattr(result.correlation, "factor", None)

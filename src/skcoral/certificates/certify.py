@@ -25,7 +25,7 @@ from skcoral.certificates.evaluation import (
     prices_of,
 )
 from skcoral.certificates.ledger import Ledger
-from skcoral.certificates.supports import expect_support
+from skcoral.certificates.supports import claim_support
 from skcoral.core import criteria
 from skcoral.core.arrays import Array
 from skcoral.core.certificate import Certificate
@@ -315,7 +315,7 @@ def _(result: RestrictedDecorrelation) -> RestrictedDecorrelation:
 def _with_known_prices(result: RestrictedDecorrelation, R: Array) -> Decorrelation:
     """Withdraw prices that do not follow from the slope of the criterion at T."""
     ledger = Ledger()
-    expect_support(ledger, result, R)
+    claim_support(ledger, result, R)
     if all(claim.holds for claim in ledger.claims if claim.name != "support"):
         return result
     unknown = np.full(len(result.names), np.nan)

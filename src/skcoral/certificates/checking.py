@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from skcoral.bounds.arithmetic import PRECISION, Arithmetic, Balls, Floats
-from skcoral.bounds.definiteness import require_definite
-from skcoral.certificates.claims import judge_decorrelation
+from skcoral.bounds.definiteness import check_definite
+from skcoral.certificates.claims import check_decorrelation
 from skcoral.certificates.ledger import Check
-from skcoral.certificates.reading import certificate_info, claimed_matrix, require_distinct
-from skcoral.certificates.thresholds import judge_threshold
+from skcoral.certificates.reading import certificate_info, check_distinct, claimed_matrix
+from skcoral.certificates.thresholds import check_threshold
 from skcoral.core.arrays import Array
 from skcoral.core.lowrank import FactoredCorrelation
 from skcoral.core.results import Decorrelation, Threshold
@@ -57,12 +57,12 @@ def check(result: Threshold | Decorrelation, R: Any = None, *, factor: Any = Non
     """
     R, factor = _matrix_or_factor(result, R, factor)
     try:
-        verdict = _judge(result, R, factor, Floats(parts=2))
+        verdict = _checked(result, R, factor, Floats(parts=2))
         if verdict.passed:
             return verdict
     except CertificateError:
         pass
-    return _judge(result, R, factor, Floats())
+    return _checked(result, R, factor, Floats())
 
 
 def prove(result: Threshold | Decorrelation, R: Any = None, *, factor: Any = None) -> Check:
@@ -106,7 +106,7 @@ def prove(result: Threshold | Decorrelation, R: Any = None, *, factor: Any = Non
     matrix, own = _matrix_or_factor(result, R, factor)
     precision, flint.ctx.prec = flint.ctx.prec, PRECISION
     try:
-        proof = _judge(result, matrix, own, Balls(flint))
+        proof = _checked(result, matrix, own, Balls(flint))
     finally:
         flint.ctx.prec = precision
     failed = [claim for claim in proof.claims if not claim.holds]
@@ -131,19 +131,19 @@ def _matrix_or_factor(result: Any, R: Any, factor: Any) -> tuple[Array | None, A
     factor = np.asarray(factor, dtype=np.float64)
     if not np.isfinite(factor).all():
         raise CertificateError("the factor holds numbers that are not finite.")
-    require_distinct(result.names)
+    check_distinct(result.names)
     return None, factor
 
 
-def _judge(result: Any, R: Array | None, factor: Array | None, arithmetic: Arithmetic) -> Check:
+def _checked(result: Any, R: Array | None, factor: Array | None, arithmetic: Arithmetic) -> Check:
     """Judge every claim."""
     # Overflow and undefined operations end in intervals that prove nothing.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         if R is not None and "rank" not in certificate_info(result):
             # Independent composites say all there is to know about a singular R.
             composites = getattr(result, "anchors", None) is not None
-            require_definite(arithmetic, R, slack=FACTOR_TOL if composites else 0.0)
-        judge: Any = judge_threshold if isinstance(result, Threshold) else judge_decorrelation
+            check_definite(arithmetic, R, slack=FACTOR_TOL if composites else 0.0)
+        judge: Any = check_threshold if isinstance(result, Threshold) else check_decorrelation
         ledger, lower, upper = judge(result, R, factor, arithmetic)
         verdict: Check = ledger.verdict(lower, upper, rigorous=arithmetic.rigorous)
         return verdict

@@ -22,13 +22,13 @@ from skcoral.certificates.evaluation import (
     prices_of,
 )
 from skcoral.certificates.frame_claims import FrameLedger
-from skcoral.certificates.inflation import expect_limit
+from skcoral.certificates.inflation import claim_limit
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.reading import (
     agree,
     certificate_info,
+    check_fields,
     dual_parts,
-    require_fields,
 )
 from skcoral.core.arrays import Array
 from skcoral.core.goals import Budget, VifLimit
@@ -51,7 +51,7 @@ from skcoral.core.tolerances import (
 from skcoral.exceptions import CertificateError
 
 
-def judge_decorrelation(
+def check_decorrelation(
     result: Decorrelation, R: Array | None, factor: Array | None, arithmetic: Arithmetic
 ) -> tuple[Ledger, float, float]:
     """Judge every claim of a decorrelation of ``R``, or of the matrix with this factor.
@@ -65,7 +65,7 @@ def judge_decorrelation(
         result, R, factor = *_in_factor_space(result, factor, arithmetic), None
     claims = _Claims(result, R, factor, arithmetic)
     if of_rank:
-        claims.expect_rank()
+        claims.claim_rank()
     if "factor" in claims.arrays:
         attained, bound = claims.frame()
     elif R is not None:
@@ -87,7 +87,7 @@ def _in_factor_space(
     if factor.ndim != 2:
         raise CertificateError(f"a factor is a matrix, got shape {factor.shape}.")
     p = factor.shape[1]
-    B, moved = require_fields(result, p)[0], []
+    B, moved = check_fields(result, p)[0], []
     for what in (numbers(result.T, (p, len(result.names)), "`T`"), np.asarray(B)):
         found = arithmetic.enclosed(factor, what)
         off, length = (found - found.middle).size(), np.linalg.norm(found.middle, axis=0)
@@ -112,7 +112,7 @@ class _Claims(FrameLedger):
 
     def frame(self) -> tuple[Attained | FactorAttained, Enclosure]:
         """The claims of a frame; return what T attains, and the lower bound."""
-        result, A = self.result, self.expect_factor()
+        result, A = self.result, self.claim_factor()
         attained: Attained | FactorAttained
         if self.R is not None:
             attained = Attained(result, self.R, self.arithmetic)
@@ -128,7 +128,7 @@ class _Claims(FrameLedger):
     def bound_by_kind(self, R: Array) -> Enclosure:
         """The claims that depend on the inequality, at full rank; return the lower bound."""
         if isinstance(self.result.goal, VifLimit):
-            expect_limit(self, self.result, self.result.goal, self.attained, R, self.arithmetic)
+            claim_limit(self, self.result, self.result.goal, self.attained, R, self.arithmetic)
         if self.result.certificate.is_exact:
             self.exact(R)
             return exactly(0.0)
@@ -146,7 +146,7 @@ class _Claims(FrameLedger):
         off = (attained.fidelity - result.fidelity).size()
         self.within("fidelity", off, REPORTED_TOL, told.format("fidelities"))
         self.within("correlation", attained.misreported, REPORTED_TOL, told.format("correlations"))
-        self.expect(
+        self.claim(
             "objective",
             (attained.residual - result.objective).size() <= self.close,
             f"the residual of T is {float(attained.residual.upper):.9g}, not "
@@ -165,7 +165,7 @@ class _Claims(FrameLedger):
         """The bound on a support, its zeros and prices."""
         result, worst = self.result, self.attained.worst
         assert isinstance(result, RestrictedDecorrelation)
-        supports.expect_support(self, result, R)
+        supports.claim_support(self, result, R)
         bound = evaluate(result, self.attained, R, self.arithmetic).bound
         if result.status == "exact":
             self.order(bound, self.attained.residual)
@@ -173,7 +173,7 @@ class _Claims(FrameLedger):
             return bound
         self.bound(bound, self.attained.residual)
         told = f"a residual of {worst:.1e} is none, so the status is 'exact'"
-        self.expect("status", worst > 0.5 * EXACT_TOL, told, modest=True)
+        self.claim("status", worst > 0.5 * EXACT_TOL, told, modest=True)
         return bound
 
     def exact(self, R: Array) -> None:
@@ -182,7 +182,7 @@ class _Claims(FrameLedger):
         weights, _, _ = multipliers_and_matrix(self.arrays, ("weights", "S"), self.attained.k)
         self.prices(np.zeros(self.attained.k), weights)
         told = f"without a trade-off the lower bound is 0, not {result.lower_bound:.9g}"
-        self.expect("lower bound", result.lower_bound == 0.0, told)
+        self.claim("lower bound", result.lower_bound == 0.0, told)
         try:
             rooms = fidelity_rooms(result, self.attained, R, self.arithmetic)
         except CertificateError:
@@ -204,14 +204,14 @@ class _Claims(FrameLedger):
         elif result.status == "best_found":
             more = any(room.upper > 0.5 * MEAN_TOL for room in rooms.values())
             told = "the certificate proves the largest fidelities, so the status is 'exact'"
-            self.expect("status", more, told, modest=True)
+            self.claim("status", more, told, modest=True)
         else:
             early, worst = result.status == "not_converged", self.attained.worst
             told = (
                 f"a status of {result.status!r} does not follow from a residual of {worst:.1e} and "
                 "a certificate of the exact regime"
             )
-            self.expect("status", early and worst > 0.5 * EXACT_TOL, told, modest=early)
+            self.claim("status", early and worst > 0.5 * EXACT_TOL, told, modest=early)
 
     def uncorrelated(self) -> None:
         """No residual correlation."""
@@ -225,19 +225,19 @@ class _Claims(FrameLedger):
         same = agree(self.result.prices, prices, near)
         wrong = [name for name, fine in zip(self.result.names, same, strict=True) if not fine]
         told = f"the prices of {', '.join(wrong[:4])} do not follow from the multipliers"
-        self.expect("prices", not wrong, told)
+        self.claim("prices", not wrong, told)
         told = "the weights are not those of the certificate"
-        self.expect("weights", np.all(agree(self.result.weights, weights, near_weights)), told)
+        self.claim("weights", np.all(agree(self.result.weights, weights, near_weights)), told)
 
     def order(self, bound: Enclosure, residual: Enclosure) -> None:
         """The bound is what the certificate proves, and lies below what T attains."""
         result, low, high = self.result, float(bound.lower), float(bound.upper)
         told = f"the certificate proves only {low:.9g}, not {result.lower_bound:.9g}"
-        self.expect("lower bound", result.lower_bound <= max(low, 0.0) + self.close, told)
+        self.claim("lower bound", result.lower_bound <= max(low, 0.0) + self.close, told)
         least = min(low, float(residual.lower)) - OPTIMAL_GAP * max(1.0, low)
         told = f"the certificate proves {low:.9g}, and {result.lower_bound:.9g} is reported"
-        self.expect("lower bound", result.lower_bound >= least, told, modest=True)
-        self.expect(
+        self.claim("lower bound", result.lower_bound >= least, told, modest=True)
+        self.claim(
             "bounds in order",
             high <= float(residual.lower) + OPTIMAL_GAP * max(1.0, result.objective),
             f"the bounds cross: {high:.9g} is proved to be the least, and T leaves "
@@ -259,25 +259,25 @@ class _Claims(FrameLedger):
         limit = OPTIMAL_GAP * max(1.0, self.result.objective)
         told = f"the gap is {gap:.1e}"
         if status == "optimal":
-            self.expect("status", gap <= limit, told)
-            self.expect("status", not open_floor, "the bound on the common floor leaves a gap")
+            self.claim("status", gap <= limit, told)
+            self.claim("status", not open_floor, "the bound on the common floor leaves a gap")
         elif status == "exact":
             told = "'exact' needs a certificate of the exact regime, this is a trade-off"
-            self.expect("status", False, told)
+            self.claim("status", False, told)
         else:
             told = f"{told}, so the status is 'optimal'"
-            self.expect("status", open_floor or gap > 0.5 * limit, told, modest=True)
+            self.claim("status", open_floor or gap > 0.5 * limit, told, modest=True)
 
     def budget(self, goal: Budget, residual: Enclosure, top: float) -> bool:
         """Judge a budget and the bound ``top`` on its floor; return whether that leaves a gap."""
         floors, budget, reported = self.result.rho_min, goal.budget, goal.rho_upper
-        self.expect(
+        self.claim(
             "budget",
             residual.upper <= budget + BUDGET_TOL * max(1.0, budget),
             f"the budget of {budget:.9g} is exceeded: {float(residual.upper):.9g}",
         )
         told = "within a budget there is one common floor, here are several"
-        self.expect("budget", floors.min() == floors.max(), told)
+        self.claim("budget", floors.min() == floors.max(), told)
         told = f"only floors above {top:.9g} are proved to exceed the budget, not {reported:.9g}"
-        self.expect("largest floor", reported >= (top if top < 1.0 else 1.0) - REPORTED_TOL, told)
+        self.claim("largest floor", reported >= (top if top < 1.0 else 1.0) - REPORTED_TOL, told)
         return not reported - float(floors.max()) <= OPTIMAL_GAP

@@ -19,6 +19,7 @@ import numpy as np
 from skcoral.certificates.checking import check, prove
 from skcoral.certificates.json_values import (
     array_of,
+    check_keys,
     checksum_of,
     coded,
     correlations_of,
@@ -26,7 +27,6 @@ from skcoral.certificates.json_values import (
     names_of,
     no_constant,
     number_of,
-    require_keys,
     stored_factor,
     transform_of,
     unique_keys,
@@ -234,7 +234,7 @@ def parse_certificate(data: bytes | str) -> CertificateFile:
     limited = {"vif"} & set(claim)
     threshold = claim.get("what") == "threshold"
     wanted = {*_SHARED, *_THRESHOLD} if threshold else _DECORRELATION | limited
-    require_keys(claim, wanted, "the claim")
+    check_keys(claim, wanted, "the claim")
     if claim["what"] not in ("threshold", "decorrelation"):
         raise CertificateError(f"a claim about {claim['what']!r} is not known.")
     rank = claim["rank"]
@@ -281,11 +281,11 @@ def _content(data: bytes | str) -> tuple[dict[str, Any], dict[str, Any]]:
     version = envelope.get("version")
     if type(version) is not int or version != VERSION:
         raise CertificateError(f"format version {version!r}; this release reads {VERSION}.")
-    require_keys(envelope, {"format", "version", "checksum", "claim", "proof"}, "the file")
+    check_keys(envelope, {"format", "version", "checksum", "claim", "proof"}, "the file")
     claim, proof = envelope["claim"], envelope["proof"]
     if envelope["checksum"] != checksum_of({"claim": claim, "proof": proof}):
         raise CertificateError("the content does not fit its checksum: the file was altered.")
-    require_keys(proof, {"kind", "arrays", "info"}, "the proof")
+    check_keys(proof, {"kind", "arrays", "info"}, "the proof")
     if not all(isinstance(part, dict) for part in (claim, proof["arrays"], proof["info"])):
         raise CertificateError("a claim has parts, and a proof consists of arrays and settings.")
     return claim, proof
@@ -349,5 +349,5 @@ def _goal(claim: dict[str, Any]) -> Goal:
     kind, name = (VifLimit, "vif") if "vif" in claim else (Budget, "budget")
     if claim[name] is None and name == "budget":
         return Floors()
-    require_keys(claim[name], {field.name for field in fields_of(kind)}, f"the {name}")
+    check_keys(claim[name], {field.name for field in fields_of(kind)}, f"the {name}")
     return kind(**{key: number_of(v, f"`{key}`") for key, v in claim[name].items()})

@@ -30,7 +30,7 @@ class FrameLedger(Ledger):
         super().__init__()
         self.result, self.R, self.factor, self.arithmetic = result, R, factor, arithmetic
 
-    def expect_factor(self) -> Array:
+    def claim_factor(self) -> Array:
         """The certificate's factor is one of the matrix given."""
         A = certified_factor(self.result.certificate, len(self.result.names))
         if self.R is not None:
@@ -41,12 +41,12 @@ class FrameLedger(Ledger):
             self.within("factor", off, FACTOR_TOL, "another factor is given (off by {:.1e})")
         return A
 
-    def expect_rank(self) -> None:
+    def claim_rank(self) -> None:
         """The rank that is claimed is that of R: what is beyond it does not count."""
         if self.R is not None:
-            self._expect_directions(self.R)
+            self._claim_directions(self.R)
 
-    def _expect_directions(self, R: Array) -> None:
+    def _claim_directions(self, R: Array) -> None:
         """R has as many directions as the rank that is claimed."""
         rank = self.result.rank
         if not 0 < rank < len(R):
@@ -59,7 +59,7 @@ class FrameLedger(Ledger):
         inside = enclosed(A, A.T, minus=_COUNTS * values[-1] * np.eye(len(A)))
         middle = 0.5 * (inside.middle + inside.middle.T)
         proof = definite(self.arithmetic, middle, (inside - middle).size())
-        self.expect(
+        self.claim(
             "rank",
             size <= FACTOR_TOL * len(R) and proof is not None,
             f"R has not the {rank} directions claimed: {size:.1e} is left beside them",

@@ -17,7 +17,7 @@ from skcoral.core.results import Decorrelation
 from skcoral.core.tolerances import BUDGET_TOL, LIMIT_GAP, REPORTED_TOL
 
 
-def expect_limit(
+def claim_limit(
     ledger: Ledger,
     result: Decorrelation,
     goal: VifLimit,
@@ -31,31 +31,31 @@ def expect_limit(
     """
     limit, largest, reported = goal.max_vif, goal.largest_vif, goal.rho_upper
     unique = least_unique(attained.correlation, arithmetic)
-    ledger.expect(
+    ledger.claim(
         "VIF",
         limit >= 1.0 and unique.lower >= 1.0 / limit - BUDGET_TOL,
         f"a VIF of {1.0 / max(float(unique.lower), 1e-300):.9g} exceeds the limit of {limit:.9g}",
     )
-    ledger.expect(
+    ledger.claim(
         "largest VIF",
         largest >= 1.0 - REPORTED_TOL and (unique - 1.0 / largest).size() <= REPORTED_TOL,
         f"the largest VIF is {1.0 / max(float(unique.upper), 1e-300):.9g}, not {largest:.9g}",
     )
     floor, arrays, room = float(result.rho_min.max()), result.certificate.arrays, exactly(np.inf)
     told = "within a limit there is one common floor, here are several"
-    ledger.expect("VIF", result.rho_min.min() == floor, told)
+    ledger.claim("VIF", result.rho_min.min() == floor, told)
     if set(arrays) >= VIF_PARTS:
         room = limited_room(arrays, limit, attained, R, arithmetic)
     elif limit == 1.0 and result.certificate.is_exact:  # exact decorrelators only
         room = floor_room(arrays, attained, R, arithmetic)
     top = float((room + floor).upper)
     top = top if top < 1.0 else 1.0
-    ledger.expect(
+    ledger.claim(
         "largest floor",
         reported >= top - REPORTED_TOL,
         f"only floors above {top:.9g} are proved to exceed the limit, not {reported:.9g}",
     )
-    ledger.expect(
+    ledger.claim(
         "largest floor",
         reported <= max(top, floor) + REPORTED_TOL,
         f"floors above {top:.9g} are proved to exceed the limit, and {reported:.9g} is reported",
@@ -65,7 +65,7 @@ def expect_limit(
         return  # judged as an exact decorrelator
     closed, told = reported - floor, f"the bound on the floor leaves {reported - floor:.1e}"
     if result.status == "optimal":
-        ledger.expect("status", closed <= LIMIT_GAP, told)
+        ledger.claim("status", closed <= LIMIT_GAP, told)
     else:
         told = f"{told}, so the status is 'optimal'"
-        ledger.expect("status", closed > 0.5 * LIMIT_GAP, told, modest=True)
+        ledger.claim("status", closed > 0.5 * LIMIT_GAP, told, modest=True)

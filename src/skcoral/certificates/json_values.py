@@ -16,7 +16,7 @@ from skcoral.core.certificate import Certificate
 from skcoral.core.linalg import gram_defect
 from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
 from skcoral.core.tolerances import EXACT_TOL
-from skcoral.core.validation import judge_correlation
+from skcoral.core.validation import check_semidefinite
 from skcoral.exceptions import CertificateError
 
 
@@ -62,7 +62,7 @@ def names_of(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def require_keys(value: Any, wanted: set[str], what: str) -> None:
+def check_keys(value: Any, wanted: set[str], what: str) -> None:
     """Refuse an object with other keys than these."""
     found = set(value) if isinstance(value, dict) else set()
     if found != wanted:
@@ -98,7 +98,7 @@ def transform_of(value: Any) -> Any:
         if T.ndim != 2:
             raise CertificateError(f"`T` is a matrix, got shape {T.shape}.")
         return T
-    require_keys(value, {"left", "right"}, "the transformation")
+    check_keys(value, {"left", "right"}, "the transformation")
     left, right = (array_of(value[name], f"`{name}`") for name in ("left", "right"))
     if left.ndim != 2 or right.shape != left.shape[::-1]:
         raise CertificateError(f"factors of shape {left.shape} and {right.shape} do not fit.")
@@ -132,5 +132,5 @@ def largest_difference(stored: Any, given: Any) -> float:
         if matrix.shape != factored.shape:
             return np.inf
         return max(float(np.abs(matrix[:, c] - block).max()) for c, block in factored.blocks())
-    matrix = judge_correlation(given)[0]
+    matrix = check_semidefinite(given)[0]
     return float(np.abs(stored - matrix).max()) if stored.shape == matrix.shape else np.inf

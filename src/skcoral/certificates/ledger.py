@@ -91,14 +91,14 @@ class Ledger:
     def __init__(self) -> None:
         self.claims: list[Claim] = []
 
-    def expect(self, name: str, holds: object, problem: str, *, modest: bool = False) -> None:
+    def claim(self, name: str, holds: object, problem: str, *, modest: bool = False) -> None:
         """Note a claim; what is not certainly true does not hold."""
         certain = bool(holds)
         self.claims.append(Claim(name, certain, "" if certain else problem, modest))
 
     def within(self, name: str, off: Any, tolerance: float, problem: str, where: str = "") -> None:
         """Note that no entry of ``off`` exceeds the tolerance; ``problem`` tells the largest."""
-        self.expect(name, np.all(off <= tolerance), problem.format(float(np.max(off))) + where)
+        self.claim(name, np.all(off <= tolerance), problem.format(float(np.max(off))) + where)
 
     def verdict(self, lower: float, upper: float, *, rigorous: bool) -> Check:
         """Close the list."""

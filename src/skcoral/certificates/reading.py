@@ -28,8 +28,8 @@ from skcoral.core.results import (
 from skcoral.core.validation import (
     check_anchors,
     check_pair_weights,
+    check_semidefinite,
     frame_names,
-    judge_correlation,
 )
 from skcoral.exceptions import CertificateError, CoralError
 
@@ -80,19 +80,19 @@ def claimed_matrix(result: Any, R: Any) -> Array:
             f"{type(result).__name__}; of a fitted CORAL, use result_ or threshold_ with "
             "correlation_."
         )
-    matrix = judge_correlation(R)[0]
-    require_names(result, frame_names(R), len(matrix))
+    matrix = check_semidefinite(R)[0]
+    check_own_names(result, frame_names(R), len(matrix))
     return matrix
 
 
-def require_names(result: Threshold | Decorrelation, names: list[str] | None, p: int) -> None:
+def check_own_names(result: Threshold | Decorrelation, names: list[str] | None, p: int) -> None:
     """Refuse names that are not the variables' own, or not names at all."""
     anchors, own = getattr(result, "anchors", None), result.names
     if anchors is not None and np.ndim(anchors) != 2:
         raise CertificateError(f"anchors are a matrix, got shape {np.shape(anchors)}.")
     wanted = p if anchors is None else np.shape(anchors)[1]
-    require_distinct(own)
-    require_transformation(result.T, p, wanted)
+    check_distinct(own)
+    check_transformation(result.T, p, wanted)
     if len(own) != wanted:
         raise CertificateError(f"the result names {len(own)} outputs, and has {wanted}.")
     if names is None or anchors is not None or names == list(own):
@@ -108,7 +108,7 @@ def require_names(result: Threshold | Decorrelation, names: list[str] | None, p:
     )
 
 
-def require_distinct(names: Any) -> None:
+def check_distinct(names: Any) -> None:
     """Refuse names that are not names."""
     if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
         raise CertificateError("the names of a result must be a tuple of text.")
@@ -173,17 +173,17 @@ def dual_parts(result: Threshold | Decorrelation) -> tuple[str, Mapping[str, Arr
             f"a certificate of the kind {kind!r} does not belong to a {type(result).__name__}."
         )
     if of_rank:
-        _require_rank(info["rank"])
-    _require_goal(getattr(result, "goal", Floors()), kind, set(result.certificate.arrays))
+        _check_rank(info["rank"])
+    _check_goal(getattr(result, "goal", Floors()), kind, set(result.certificate.arrays))
     return kind, result.certificate.arrays
 
 
-def _require_rank(rank: Any) -> None:
+def _check_rank(rank: Any) -> None:
     if isinstance(rank, bool) or not isinstance(rank, int) or rank < 1:
         raise CertificateError(f"a rank is a whole number above 0, got {rank!r}.")
 
 
-def _require_goal(goal: Any, kind: str, parts: set[str]) -> None:
+def _check_goal(goal: Any, kind: str, parts: set[str]) -> None:
     """Refuse a goal that is none, or that the certificate is not about."""
     if not isinstance(goal, Floors | Budget | VifLimit):
         raise CertificateError(f"a goal is Floors, Budget or VifLimit, got {goal!r}.")
@@ -196,10 +196,10 @@ def _require_goal(goal: Any, kind: str, parts: set[str]) -> None:
         raise CertificateError("the certificate is about a limit on the VIF, the result is not.")
 
 
-def require_fields(result: Decorrelation, p: int) -> tuple[Array | None, Array | None]:
+def check_fields(result: Decorrelation, p: int) -> tuple[Array | None, Array | None]:
     """Check every field of a result for type and shape; return anchors and pair weights."""
     k = len(result.names)
-    require_transformation(result.T, p, k)
+    check_transformation(result.T, p, k)
     if not isinstance(result.correlation, FactoredCorrelation):
         numbers(result.correlation, (k, k), "`correlation`")
     for name in ("fidelity", "rho_min"):
@@ -210,9 +210,9 @@ def require_fields(result: Decorrelation, p: int) -> tuple[Array | None, Array |
         number(getattr(result, name), f"`{name}`")
     if np.any(result.rho_min < 0) or np.any(result.rho_min > 1):
         raise CertificateError("a floor lies outside [0, 1].")
-    _require_word(result.criterion, get_args(Criterion), "criterion")
-    _require_word(result.status, get_args(Status), "status")
-    _require_count(result.n_iter)
+    _check_word(result.criterion, get_args(Criterion), "criterion")
+    _check_word(result.status, get_args(Status), "status")
+    _check_count(result.n_iter)
     if result.R is not None:
         numbers(result.R, (p, p), "`R`")
     anchors, weights = result.anchors, result.pair_weights
@@ -234,14 +234,14 @@ def require_fields(result: Decorrelation, p: int) -> tuple[Array | None, Array |
     return anchors, weights
 
 
-def require_threshold_fields(result: Threshold, p: int) -> None:
+def check_threshold_fields(result: Threshold, p: int) -> None:
     """Check every field of a threshold for type and shape."""
-    require_transformation(result.T, p, p)
+    check_transformation(result.T, p, p)
     numbers(result.fidelity, (p,), "`fidelity`")
     numbers(result.weights, (p,), "`weights`")
     for name in ("lower", "upper", "tol"):
         number(getattr(result, name), f"`{name}`")
-    _require_count(result.n_iter)
+    _check_count(result.n_iter)
     bounds: Any = result.bounds
     if not isinstance(bounds, Mapping) or set(bounds) != {"zca", "trace"}:
         found = sorted(map(str, bounds)) if isinstance(bounds, Mapping) else bounds
@@ -250,7 +250,7 @@ def require_threshold_fields(result: Threshold, p: int) -> None:
         number(value, f"`bounds[{name!r}]`")
 
 
-def require_transformation(T: Any, p: int, k: int) -> None:
+def check_transformation(T: Any, p: int, k: int) -> None:
     """Refuse what is no transformation of p variables into k outputs."""
     if not isinstance(T, LowRankTransform):
         numbers(T, (p, k), "the transformation `T`")
@@ -258,11 +258,11 @@ def require_transformation(T: Any, p: int, k: int) -> None:
         raise CertificateError(f"the transformation `T` must be {p} by {k}, got {T.shape}.")
 
 
-def _require_word(value: Any, words: tuple[str, ...], what: str) -> None:
+def _check_word(value: Any, words: tuple[str, ...], what: str) -> None:
     if type(value) is not str or value not in words:
         raise CertificateError(f"{what} must be one of {', '.join(words)}; got {value!r}.")
 
 
-def _require_count(value: Any) -> None:
+def _check_count(value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
         raise CertificateError(f"n_iter must be a number of steps, got {value!r}.")

@@ -21,7 +21,7 @@ Mask = NDArray[np.bool_]
 _ON_RIM = 1e-7  # a floor binds if the fidelity is no further above it
 
 
-def expect_support(ledger: Ledger, result: RestrictedDecorrelation, R: Array) -> None:
+def claim_support(ledger: Ledger, result: RestrictedDecorrelation, R: Array) -> None:
     """Zeros off the support, and prices that follow from the slope of the criterion."""
     if result.pair_weights is not None:
         raise CertificateError("a support is not combined with pair weights.")
@@ -30,13 +30,13 @@ def expect_support(ledger: Ledger, result: RestrictedDecorrelation, R: Array) ->
     if not np.isin(given, (0, 1)).all():
         raise CertificateError("a support consists of zeros and ones.")
     mask = supports_at(given > 0, B, result.rho_min)
-    ledger.expect("support", not np.any(result.T[~mask]), "T is not zero off its support")
+    ledger.claim("support", not np.any(result.T[~mask]), "T is not zero off its support")
     if not mask.any(axis=0).all():
         raise CertificateError("an output needs at least one source in the support.")
-    _expect_prices(ledger, result, R, *projected(R, B, mask))
+    _claim_prices(ledger, result, R, *projected(R, B, mask))
 
 
-def _expect_prices(
+def _claim_prices(
     ledger: Ledger, result: RestrictedDecorrelation, R: Array, X: Array, reach: Array
 ) -> None:
     """Prices are the multipliers of the floors at T, or said not to be known (NaN).
@@ -50,7 +50,7 @@ def _expect_prices(
     image = R @ result.T
     G = result.T.T @ image
     if result.status != "exact":
-        _expect_subgradient(ledger, result, slope, G)
+        _claim_subgradient(ledger, result, slope, G)
     floors = result.rho_min / np.where(result.rho_min > 0, reach, 1.0)
     f = np.einsum("ij,ij->j", X, image)
     along = np.einsum("ij,ij->j", X, image @ slope)
@@ -66,14 +66,14 @@ def _expect_prices(
         ("prices", result.prices, prices),
         ("weights", result.weights, multipliers),
     ):
-        ledger.expect(
+        ledger.claim(
             name,
             np.all(agree(reported, wanted, PRICE_TOL, digits)),
             f"the {name} are not the multipliers of the floors at T",
         )
 
 
-def _expect_subgradient(ledger: Ledger, result: Decorrelation, slope: Array, G: Array) -> None:
+def _claim_subgradient(ledger: Ledger, result: Decorrelation, slope: Array, G: Array) -> None:
     """``slope`` is half a subgradient of the criterion: equality in Fenchel's inequality."""
     E = G - np.diag(np.diag(G))
     size = np.abs(slope)
@@ -87,7 +87,7 @@ def _expect_subgradient(ledger: Ledger, result: Decorrelation, slope: Array, G: 
         value = float(np.abs(E).max(initial=0.0))
         inside = bool(size.sum() <= 1 + PRICE_TOL)
     gap = value - float(np.sum(slope * E))
-    ledger.expect(
+    ledger.claim(
         "slope",
         inside
         and abs(gap) <= PRICE_TOL * max(1.0, value)

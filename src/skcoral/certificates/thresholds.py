@@ -17,8 +17,8 @@ from skcoral.certificates.attained import FactorOutputs
 from skcoral.certificates.frame_claims import FrameLedger
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.reading import (
+    check_threshold_fields,
     dual_parts,
-    require_threshold_fields,
 )
 from skcoral.core.arrays import Array
 from skcoral.core.results import Threshold
@@ -45,14 +45,14 @@ class _Found:
     overstated: float  # by how much a bound may be
 
 
-def judge_threshold(
+def check_threshold(
     result: Threshold, R: Array | None, factor: Array | None, arithmetic: Arithmetic
 ) -> tuple[Ledger, float, float]:
     """Judge every claim of a threshold of ``R``, or of the matrix with this factor.
 
     Also returns both bounds.
     """
-    require_threshold_fields(result, len(result.names))
+    check_threshold_fields(result, len(result.names))
     _, arrays = dual_parts(result)
     ledger = FrameLedger(result, R, factor, arithmetic)
     if "factor" in arrays:
@@ -65,11 +65,11 @@ def judge_threshold(
     ledger.within(
         "fidelity", off, REPORTED_TOL, "the reported fidelity is not that of T (off by {:.1e})"
     )
-    _expect_bounds(ledger, result, found)
+    _claim_bounds(ledger, result, found)
     told = "the weights are not those of the certificate"
-    ledger.expect("weights", np.array_equal(result.weights, arrays["weights"]), told)
+    ledger.claim("weights", np.array_equal(result.weights, arrays["weights"]), told)
     for name, value in (("zca", found.zca), ("trace", found.trace)):
-        ledger.expect(
+        ledger.claim(
             f"{name} bound",
             (value - result.bounds[name]).size() <= REPORTED_TOL,
             f"the {name} bound of R is {float(value.upper):.9g}, not {result.bounds[name]:.9g}",
@@ -102,7 +102,7 @@ def _full_rank(ledger: Ledger, result: Threshold, R: Array, arithmetic: Arithmet
         if result.status == "optimal":
             raise
         most = 0.0  # nothing is said of the mean while the threshold itself is open
-    ledger.expect(
+    ledger.claim(
         "largest mean fidelity",
         most <= MEAN_TOL or result.status != "optimal",
         f"beside the outputs that bind, the mean fidelity could be {most:.1e} larger",
@@ -114,15 +114,15 @@ def _full_rank(ledger: Ledger, result: Threshold, R: Array, arithmetic: Arithmet
 
 def _low_rank(ledger: FrameLedger, result: Threshold, arithmetic: Arithmetic) -> _Found:
     """Both ends of the largest common floor at the least residual of the rank."""
-    A = ledger.expect_factor()
-    ledger.expect_rank()
+    A = ledger.claim_factor()
+    ledger.claim_rank()
     r, p = A.shape
     outputs = FactorOutputs(result.T, A, arithmetic)
     told = "a variance differs from 1 by {:.1e}"
     ledger.within("unit variances", outputs.variances.size(), UNIT_VARIANCE_TOL, told)
     least = (exactly(float(p * p)) / float(r) - float(p)) * 0.5
     scale = max(1.0, float(least.upper))
-    ledger.expect(
+    ledger.claim(
         "least residual",
         (outputs.squares - least).size() <= OPTIMAL_GAP * scale,
         "T does not have the least residual of the rank",
@@ -137,18 +137,18 @@ def _low_rank(ledger: FrameLedger, result: Threshold, arithmetic: Arithmetic) ->
     return _Found(outputs.fidelity, lower, upper, exactly(zca), exactly(trace), REPORTED_TOL)
 
 
-def _expect_bounds(ledger: Ledger, result: Threshold, found: _Found) -> None:
+def _claim_bounds(ledger: Ledger, result: Threshold, found: _Found) -> None:
     low, high, over = float(found.lower.lower), float(found.upper.upper), found.overstated
-    ledger.expect("lower", result.lower <= low + over, f"T attains only {low:.12g}")
-    ledger.expect("upper", result.upper >= high - over, f"the weights prove only {high:.12g}")
+    ledger.claim("lower", result.lower <= low + over, f"T attains only {low:.12g}")
+    ledger.claim("upper", result.upper >= high - over, f"the weights prove only {high:.12g}")
     # An understated bound would be true, but `value` is said to be what T attains.
     most, least = float(found.lower.upper), float(found.upper.lower)
     told = f"T attains {most:.9g}, and {result.lower:.9g} is reported"
-    ledger.expect("lower", result.lower >= most - REPORTED_TOL, told)
+    ledger.claim("lower", result.lower >= most - REPORTED_TOL, told)
     told = f"the weights prove {high:.9g}, and {result.upper:.9g} is reported"
-    ledger.expect("upper", result.upper <= least + REPORTED_TOL, told)
-    ledger.expect("bounds in order", most <= least + REPORTED_TOL, "the bounds cross")
+    ledger.claim("upper", result.upper <= least + REPORTED_TOL, told)
+    ledger.claim("bounds in order", most <= least + REPORTED_TOL, "the bounds cross")
     told = f"a threshold is certified up to a gap of {OPTIMAL_GAP:g} at most, not {result.tol:g}"
-    ledger.expect("tol", 0 < result.tol <= OPTIMAL_GAP, told)
+    ledger.claim("tol", 0 < result.tol <= OPTIMAL_GAP, told)
     if result.status == "optimal":
-        ledger.expect("gap", high - low <= result.tol + over, f"the gap is {high - low:.1e}")
+        ledger.claim("gap", high - low <= result.tol + over, f"the gap is {high - low:.1e}")

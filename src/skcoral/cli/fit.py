@@ -16,7 +16,7 @@ from skcoral.cli.options import FitOptions
 from skcoral.cli.outputs import all_or_none, check_ending, check_output, destination
 from skcoral.cli.run import NOT_CERTIFIED, OK, NotCertifiedError, UsageError
 from skcoral.models import save_model
-from skcoral.workflow.opening import require_rows
+from skcoral.workflow.opening import check_rows
 
 
 def fit(options: FitOptions) -> int:
@@ -32,7 +32,7 @@ def fit(options: FitOptions) -> int:
             dense=options.support is not None,
         )
         if data.matrix is not None:
-            require_rows(
+            check_rows(
                 data.table.label,
                 model=options.model,
                 confidence=options.confidence,

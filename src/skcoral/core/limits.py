@@ -109,7 +109,7 @@ class Limits:
             advice = f"{advice or remedy} {self.remedy(name)}".lstrip()
             raise TooLargeError(f"{label}: {what}, and the limit is {limit}.\n{advice}")
 
-    def require_ratio(self, unpacked: int, packed: int, label: str) -> None:
+    def check_ratio(self, unpacked: int, packed: int, label: str) -> None:
         """Refuse what unpacks to many times its size; few megabytes may, whatever their source."""
         if unpacked > _HARMLESS:
             self.require("unpacked_ratio", unpacked // max(packed, 1), label)

@@ -15,7 +15,12 @@ from skcoral.core import criteria
 from skcoral.core.arrays import Array
 from skcoral.core.frozen import Criterion
 from skcoral.core.requirements import float_array, square_matrix
-from skcoral.core.validation import SINGULAR_TOL, check_choice, check_correlation, judge_correlation
+from skcoral.core.validation import (
+    SINGULAR_TOL,
+    check_choice,
+    check_correlation,
+    check_semidefinite,
+)
 from skcoral.exceptions import InvalidArgumentError, InvalidCorrelationError
 
 #: A variable with less of the null vectors than this takes part in no linear dependency.
@@ -158,7 +163,7 @@ def vif(R: Any, *, on_singular: str = "raise") -> Array:
     array([   inf,    inf, 1.5625])
     """
     solve = check_choice("on_singular", on_singular, ("raise", "solve")) == "solve"
-    return inflation_factors(judge_correlation(R)[0] if solve else check_correlation(R))
+    return inflation_factors(check_semidefinite(R)[0] if solve else check_correlation(R))
 
 
 def inflation_factors(R: Any) -> Array:

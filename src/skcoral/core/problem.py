@@ -22,8 +22,8 @@ from skcoral.core.validation import (
     check_choice,
     check_names,
     check_positive,
+    check_semidefinite,
     frame_names,
-    judge_correlation,
 )
 from skcoral.exceptions import (
     InvalidAnchorError,
@@ -96,7 +96,7 @@ def check_matrix(R: Any, *, on_singular: Any = "raise") -> Matrix:
     known = getattr(R, "deficiency", None)
     if known is not None or getattr(R, "judged", False):  # an estimate from a table
         return Matrix(R.R, tuple(R.names), known)
-    matrix, found = judge_correlation(R)
+    matrix, found = check_semidefinite(R)
     names = check_names(frame_names(R), len(matrix))
     if found is not None:
         if not solve:
@@ -197,7 +197,7 @@ class Composites:
         R = gram / np.outer(length, length)
         np.fill_diagonal(R, 1.0)
         try:
-            matrix, found = judge_correlation(0.5 * (R + R.T), self.names)
+            matrix, found = check_semidefinite(0.5 * (R + R.T), self.names)
         except InvalidCorrelationError as reason:
             raise InvalidAnchorError(f"The composites cannot be decorrelated: {reason}") from reason
         if found is not None:  # outputs outside their span could be less correlated

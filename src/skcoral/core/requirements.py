@@ -156,7 +156,7 @@ def square_matrix(value: Any, what: str, error: type[CoralError]) -> tuple[Array
     return matrix, eps
 
 
-def require_finite(matrix: Array, names: Sequence[str], what: str, error: type[CoralError]) -> None:
+def check_finite(matrix: Array, names: Sequence[str], what: str, error: type[CoralError]) -> None:
     """Refuse NaN and infinity, by the names of the pair."""
     if np.isfinite(matrix).all():
         return
@@ -174,7 +174,7 @@ def require_finite(matrix: Array, names: Sequence[str], what: str, error: type[C
     )
 
 
-def require_symmetric(
+def check_symmetric(
     matrix: Array, names: Sequence[str], what: str, error: type[CoralError], tolerance: float
 ) -> None:
     """Refuse a matrix whose two halves differ, by the names of the pair."""
@@ -188,7 +188,7 @@ def require_symmetric(
         )
 
 
-def require_unit_diagonal(matrix: Array, names: Sequence[str], tolerance: float) -> None:
+def check_unit_diagonal(matrix: Array, names: Sequence[str], tolerance: float) -> None:
     """Refuse covariances, with the way to convert them."""
     diagonal = np.diag(matrix)
     off = np.abs(diagonal - 1.0)
@@ -274,7 +274,7 @@ def deficiency_of(
     )
 
 
-def checked_weights(sample_weight: Any, n: int) -> Array | None:
+def check_weights(sample_weight: Any, n: int) -> Array | None:
     """Return weights as an array, or None; refuse what is no weight."""
     if sample_weight is None:
         return None
@@ -318,7 +318,7 @@ def repeated(names: Sequence[str]) -> list[str]:
     return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
-def refuse_missing(rows: NDArray[Any], names: Sequence[str], *, may_miss: bool = False) -> None:
+def check_complete(rows: NDArray[Any], names: Sequence[str], *, may_miss: bool = False) -> None:
     """Refuse, by column, infinite values and (unless ``may_miss``) missing ones."""
     # the sum is not finite if any cell is not, and is cheaper than a mask of all cells
     with np.errstate(over="ignore", invalid="ignore"):

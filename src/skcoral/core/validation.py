@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 from skcoral.core.arrays import Array
 from skcoral.core.deficiency import Deficiency, Relations, linear_relations
 from skcoral.core.requirements import (
+    check_finite,
+    check_symmetric,
+    check_unit_diagonal,
     deficiency_of,
     float_array,
     listing,
     real_number,
     regular_on_device,
     repeated,
-    require_finite,
-    require_symmetric,
-    require_unit_diagonal,
     shown_value,
     square_matrix,
     worst_pair,
@@ -86,13 +86,13 @@ def check_correlation(R: Any, names: Sequence[Any] | None = None) -> Array:
     Asymmetry and diagonal errors at rounding level (relative 1e-8, or the rounding of a narrower
     input type) are averaged out and set to one; nothing else is altered.
     """
-    out, found = judge_correlation(R, names)
+    out, found = check_semidefinite(R, names)
     if found is not None:
         raise found.error()
     return out
 
 
-def judge_correlation(
+def check_semidefinite(
     R: Any,
     names: Sequence[Any] | None = None,
     *,
@@ -109,10 +109,10 @@ def judge_correlation(
     matrix, eps = square_matrix(R, "R", InvalidCorrelationError)
     p = matrix.shape[0]
     labels = check_names(frame_names(R) if names is None else names, p)
-    require_finite(matrix, labels, "R", InvalidCorrelationError)
+    check_finite(matrix, labels, "R", InvalidCorrelationError)
     rounding = max(SYMMETRY_TOL, 16 * eps)
-    require_symmetric(matrix, labels, "R", InvalidCorrelationError, rounding)
-    require_unit_diagonal(matrix, labels, rounding)
+    check_symmetric(matrix, labels, "R", InvalidCorrelationError, rounding)
+    check_unit_diagonal(matrix, labels, rounding)
 
     out = 0.5 * (matrix + matrix.T)
     np.fill_diagonal(out, 1.0)
@@ -263,9 +263,9 @@ def check_pair_weights(pair_weights: Any, p: int, names: Sequence[str]) -> Array
         )
     W = W.copy()
     np.fill_diagonal(W, 0.0)
-    require_finite(W, names, "pair_weights", InvalidArgumentError)
+    check_finite(W, names, "pair_weights", InvalidArgumentError)
     tolerance = max(SYMMETRY_TOL, 16 * eps)
-    require_symmetric(W, names, "pair_weights", InvalidArgumentError, tolerance)
+    check_symmetric(W, names, "pair_weights", InvalidArgumentError, tolerance)
     if W.min(initial=0.0) < 0.0:
         i, j = worst_pair(-W)
         raise InvalidArgumentError(

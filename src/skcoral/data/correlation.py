@@ -18,7 +18,7 @@ from skcoral.core.linalg import correlation_of_covariance
 from skcoral.core.lowrank import FactoredCorrelation
 from skcoral.core.requirements import listing
 from skcoral.core.results import Array
-from skcoral.core.validation import judge_correlation
+from skcoral.core.validation import check_semidefinite
 from skcoral.data.moments import SMALLEST_SPREAD, Moments
 from skcoral.exceptions import InvalidTableError
 
@@ -146,11 +146,11 @@ def estimate(
     array([[1.      , 0.550149],
            [0.550149, 1.      ]])
     """
-    refuse_unusable(moments)
+    check_usable(moments)
     if on_singular == "raise":
-        _refuse_few_rows(moments)
+        _check_rows_suffice(moments)
     R = sample_correlation(moments)
-    R, found = judge_correlation(R, moments.names, scale=moments.scale)
+    R, found = check_semidefinite(R, moments.names, scale=moments.scale)
     if found is not None:
         found = of_table(found, moments.n_rows)
         if on_singular == "raise":
@@ -169,12 +169,12 @@ def estimate(
 
 def sample_correlation(moments: Moments) -> Array:
     """Correlation matrix of the rows summarised, singular or not; constant columns are refused."""
-    _refuse_single_rows(moments)
-    _refuse_constant(moments)
+    _check_groups(moments)
+    _check_varying(moments)
     return correlation_of_covariance(moments.comoment)
 
 
-def _refuse_constant(moments: Moments) -> None:
+def _check_varying(moments: Moments) -> None:
     constant = moments.constant_columns()
     if constant:
         few = "column is" if len(constant) == 1 else "columns are"
@@ -190,7 +190,7 @@ def _refuse_constant(moments: Moments) -> None:
         )
 
 
-def _refuse_single_rows(moments: Moments) -> None:
+def _check_groups(moments: Moments) -> None:
     if moments.n_rows < 2:
         raise InvalidTableError(
             "Correlations need at least two rows with a positive weight; got 1 sample (n_samples="
@@ -198,17 +198,17 @@ def _refuse_single_rows(moments: Moments) -> None:
         )
 
 
-def refuse_unusable(moments: Moments) -> None:
+def check_usable(moments: Moments) -> None:
     """Refuse tables without correlations: no rows, one row, constant columns."""
     if moments.weight <= 0.0:
         raise InvalidTableError(
             "There are no rows to fit: none came, or every sample weight is zero."
         )
-    _refuse_single_rows(moments)
-    _refuse_constant(moments)
+    _check_groups(moments)
+    _check_varying(moments)
 
 
-def _refuse_few_rows(moments: Moments) -> None:
+def _check_rows_suffice(moments: Moments) -> None:
     n, p = moments.n_rows, moments.n_features
     if n <= p:
         raise InvalidTableError(

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from skcoral.core.linalg import correlation_of_covariance
-from skcoral.core.requirements import require_finite, require_symmetric, square_matrix
+from skcoral.core.requirements import check_finite, check_symmetric, square_matrix
 from skcoral.core.results import Array
-from skcoral.core.validation import judge_correlation
-from skcoral.data.correlation import CorrelationEstimate, refuse_unusable
+from skcoral.core.validation import check_semidefinite
+from skcoral.data.correlation import CorrelationEstimate, check_usable
 from skcoral.data.moments import Moments
 from skcoral.exceptions import InvalidArgumentError, InvalidCorrelationError
 
@@ -73,7 +73,7 @@ def estimate_by(
     Where its variances differ from one, as those of robust estimators do, columns are standardised
     by its own. Such estimators know no weights, so that unequal ones are refused.
     """
-    refuse_unusable(moments)
+    check_usable(moments)
     if moments.is_weighted:
         raise InvalidArgumentError(
             "covariance= takes no weights: estimators of covariance matrices know none. Leave out "
@@ -85,7 +85,7 @@ def estimate_by(
     Z = (rows - moments.mean) / moments.scale
     C, centre = _matrix(covariance, Z, moments.names)
     spread = np.sqrt(np.diag(C))
-    R, found = judge_correlation(correlation_of_covariance(C), moments.names)
+    R, found = check_semidefinite(correlation_of_covariance(C), moments.names)
     if found is not None and on_singular == "raise":
         raise found.error()
     return CorrelationEstimate(
@@ -121,8 +121,8 @@ def _matrix(covariance: Any, Z: Array, names: tuple[str, ...]) -> tuple[Array, A
         raise InvalidCorrelationError(
             f"{what} must be {len(names)} × {len(names)}, one row per column; got {C.shape}."
         )
-    require_finite(C, names, what, InvalidCorrelationError)
-    require_symmetric(C, names, what, InvalidCorrelationError, 1e-6)
+    check_finite(C, names, what, InvalidCorrelationError)
+    check_symmetric(C, names, what, InvalidCorrelationError, 1e-6)
     if not (np.diag(C) > 0.0).all():
         raise InvalidCorrelationError(f"{what} has a variance that is not positive.")
     return C, centre

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from skcoral.core.limits import current
 from skcoral.core.linalg import CompensatedSum
 from skcoral.core.requirements import (
-    checked_weights,
+    check_weights,
     column_labels,
     different_columns,
     float_array,
@@ -228,7 +228,7 @@ class Moments:
     def _of_batch(self, X: ArrayLike, sample_weight: ArrayLike | None) -> Moments | None:
         """Moments of some rows alone, measured from the mean so far; None if none counts."""
         rows = self._checked_rows(X)
-        weights = checked_weights(sample_weight, len(rows))
+        weights = check_weights(sample_weight, len(rows))
         if weights is not None and not weights.all():
             rows, weights = rows[weights > 0], weights[weights > 0]
         if len(rows) == 0:
@@ -266,7 +266,7 @@ class Moments:
         if self.n_rows:
             mean, comoment = self._combined(other)
         # checked before anything is stored, so that a refused batch changes nothing
-        self._refuse_non_finite(np.diag(comoment.value))
+        self._check_finite_cells(np.diag(comoment.value))
         self._mean, self._comoment = mean, comoment
         self.n_rows += other.n_rows
         self.weight += other.weight
@@ -287,7 +287,7 @@ class Moments:
             )
         return rows
 
-    def _refuse_non_finite(self, squares: Array) -> None:
+    def _check_finite_cells(self, squares: Array) -> None:
         finite = np.isfinite(squares)
         if not finite.all():
             raise InvalidTableError(

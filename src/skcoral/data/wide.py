@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 from skcoral.core.deficiency import Deficiency, Relation, dropped_share
 from skcoral.core.lowrank import FactoredCorrelation
-from skcoral.core.requirements import checked_weights, float_array
+from skcoral.core.requirements import check_weights, float_array
 from skcoral.core.results import Array
 from skcoral.core.validation import SINGULAR_TOL, check_names
-from skcoral.data.correlation import CorrelationEstimate, refuse_unusable
+from skcoral.data.correlation import CorrelationEstimate, check_usable
 from skcoral.data.moments import Moments
 from skcoral.exceptions import InvalidTableError
 
@@ -54,7 +54,7 @@ class RowMoments(Moments):
         sample_weight: ArrayLike | None = None,
     ) -> None:
         rows, _ = float_array(X, "A table", InvalidTableError)
-        weights = checked_weights(sample_weight, len(rows))
+        weights = check_weights(sample_weight, len(rows))
         if weights is not None:
             rows, weights = rows[weights > 0], weights[weights > 0]
         self.names = check_names(names, rows.shape[1])
@@ -77,7 +77,7 @@ class RowMoments(Moments):
             centred = centred if weights is None else centred * np.sqrt(weights)[:, None]
             # in one order of summation, whatever that of the table: files read back the same sums
             self.deviations = np.ascontiguousarray(centred)
-            self._refuse_non_finite(self.squares)
+            self._check_finite_cells(self.squares)
 
     @property
     def mean(self) -> Array:
@@ -191,7 +191,7 @@ def duplicates(A: Array) -> list[tuple[int, int]]:
 
 def estimate_few_rows(moments: RowMoments) -> CorrelationEstimate:
     """Correlations of a table with many more columns than rows, as a factor."""
-    refuse_unusable(moments)
+    check_usable(moments)
     found = deficiency_of_rows(moments)
     return CorrelationEstimate(
         R=FactoredCorrelation(found.factor),

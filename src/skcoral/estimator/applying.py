@@ -12,7 +12,7 @@ from sklearn.preprocessing import FunctionTransformer
 from skcoral.core import measures
 from skcoral.core.lowrank import LowRankTransform
 from skcoral.core.results import Array, Decorrelation
-from skcoral.data.correlation import refuse_unusable, sample_correlation
+from skcoral.data.correlation import check_usable, sample_correlation
 from skcoral.data.moments import Moments
 from skcoral.data.wide import RowMoments
 from skcoral.exceptions import InvalidArgumentError, LeastNormWarning, warn
@@ -89,7 +89,7 @@ def residual_of(result: Decorrelation, outputs: Array, *, sample_weight: Any = N
     n, p = outputs.shape
     if p > 2 * n:
         few = RowMoments(outputs, result.names, sample_weight=sample_weight)
-        refuse_unusable(few)
+        check_usable(few)
         U = few.deviations / np.sqrt(few.squares)
         return criterion_of(U, result.criterion, result.pair_weights)
     moments = Moments(result.names).update(outputs, sample_weight=sample_weight)

@@ -15,7 +15,7 @@ from skcoral.estimator.attributes import COMPUTED, SOLVED, confident, solve, wit
 from skcoral.estimator.overfitting import measure_overfitting
 from skcoral.estimator.rounding import measure_rounding
 from skcoral.estimator.rows import batches, column_names, comes_in_batches, read_rows
-from skcoral.estimator.settings import check_settings, learns_in_batches, require_batches
+from skcoral.estimator.settings import check_batches, check_settings, learns_in_batches
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ class Fitting:
             measure_overfitting(self, rows, sample_weight)
 
     def _fit_batches(self, X: Any, sample_weight: Any) -> None:
-        require_batches(self)
+        check_batches(self)
         if sample_weight is not None:
             raise InvalidArgumentError(
                 "sample_weight goes with a table; let the iterator give pairs (rows, weights)."
@@ -224,7 +224,7 @@ class Fitting:
 
     def _solve_moments(self, moments: Moments) -> None:
         check_settings(self)  # they may have changed since the rows came
-        require_batches(self)
+        check_batches(self)
         table = estimate_moments(moments, **how_to_estimate(self))
         solve(self, table, moments)
         measure_rounding(self)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, validate_data
 
-from skcoral.core.requirements import listing, refuse_missing, repeated
+from skcoral.core.requirements import check_complete, listing, repeated
 from skcoral.exceptions import InvalidTableError
 
 
@@ -62,7 +62,7 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
         # Other libraries have errors of their own for columns that are no arrays of numbers.
         raise InvalidTableError(f"The table cannot be read as numbers: {error}.") from error
     refuse_text(X)  # text that reads like numbers passes scikit-learn
-    refuse_missing(rows, column_names(estimator))
+    check_complete(rows, column_names(estimator))
     return rows
 
 
@@ -81,7 +81,7 @@ def read_outputs(estimator: Any, X: Any) -> NDArray[Any]:
         raise InvalidTableError(
             f"There are {len(names)} outputs; X has {outputs.shape[1]} columns."
         )
-    refuse_missing(outputs, names)
+    check_complete(outputs, names)
     return outputs
 
 

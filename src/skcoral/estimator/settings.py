@@ -59,7 +59,7 @@ def learns_in_batches(estimator: Any) -> bool:
     )
 
 
-def require_batches(estimator: Any) -> None:
+def check_batches(estimator: Any) -> None:
     """Raise an error where moments are not enough for these settings."""
     try:
         learns_in_batches(estimator)

@@ -186,7 +186,7 @@ def _require(where: str, declared: str, value: Any) -> None:
         raise ModelFileError(f"{where} must be a {kind}, it is a {type(value).__name__}.")
 
 
-def require_agreement(
+def check_agreement(
     estimate: CorrelationEstimate,
     result: Decorrelation,
     threshold: Threshold | None,
@@ -214,14 +214,14 @@ def require_agreement(
     ):
         raise ModelFileError("The bounds of the threshold contradict each other.")
     if isinstance(result.T, np.ndarray) and not estimate.is_wide:
-        _require_result(estimate.R, result, p, k)
+        _check_result(estimate.R, result, p, k)
     elif isinstance(result.T, LowRankTransform) and estimate.is_wide:
-        _require_factors(estimate.R.factor, result, p)
+        _check_factors(estimate.R.factor, result, p)
     elif not estimate.is_wide or result.anchors is None:
         raise ModelFileError("Its transformation does not fit its correlations.")
 
 
-def _require_factors(A: Array, result: Decorrelation, p: int) -> None:
+def _check_factors(A: Array, result: Decorrelation, p: int) -> None:
     """The same for a wide table, in the dimensions of its rows."""
     T = result.T
     r = A.shape[0]
@@ -239,7 +239,7 @@ def _require_factors(A: Array, result: Decorrelation, p: int) -> None:
         raise ModelFileError("Its residual is not that of its transformation.")
 
 
-def _require_result(R: Array, result: Decorrelation, p: int, k: int) -> None:
+def _check_result(R: Array, result: Decorrelation, p: int, k: int) -> None:
     """Recompute what a result says about its transformation."""
     T = result.T
     if T.shape != (p, k) or not np.isfinite(T).all():

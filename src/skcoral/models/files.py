@@ -31,7 +31,7 @@ from skcoral.data.moments import Moments
 from skcoral.data.wide import RowMoments
 from skcoral.estimator import CORAL
 from skcoral.exceptions import ModelFileError, TooLargeError
-from skcoral.models.decoding import ARRAY_KINDS, RECORDS, decoded, require_agreement
+from skcoral.models.decoding import ARRAY_KINDS, RECORDS, check_agreement, decoded
 from skcoral.tables.sources import DAMAGED
 
 FORMAT_VERSION = 2
@@ -129,7 +129,7 @@ def load_model(path: str | os.PathLike[str]) -> CORAL:
         threshold = decoded(content["threshold"], Threshold | None)
         state = decoded(content["moments"], dict)
         moments = (RowMoments if "deviations" in state else Moments).from_state(state)
-        require_agreement(estimate, result, threshold, moments)
+        check_agreement(estimate, result, threshold, moments)
         return CORAL(**settings)._restore(
             estimate=estimate,
             result=result,

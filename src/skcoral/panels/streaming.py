@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.core.requirements import refuse_missing
+from skcoral.core.requirements import check_complete
 from skcoral.core.results import Array
 from skcoral.core.validation import check_names
 from skcoral.exceptions import InvalidTableError
@@ -82,7 +82,7 @@ class Roller:
             raise InvalidTableError(
                 f"Rows of {len(self.names)} columns are needed; got an array of shape {rows.shape}."
             )
-        refuse_missing(rows, self.names, may_miss=True)
+        check_complete(rows, self.names, may_miss=True)
         if self.needs_times and (times is None or len(times) != len(rows)):
             raise InvalidTableError(f"times must hold the dates of these {len(rows)} rows.")
         before = len(self._values)

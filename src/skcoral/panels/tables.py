@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.core.requirements import listing, refuse_missing
+from skcoral.core.requirements import check_complete, listing
 from skcoral.core.results import Array
 from skcoral.estimator.rows import refuse_text, refuse_unreadable
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
@@ -152,7 +152,7 @@ def _numbers(table: Any) -> tuple[Array, tuple[str, ...]]:
         values = table.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         values = (table.to_numpy() if _is_polars(table) else table).astype(np.float64)
-    refuse_missing(values, names, may_miss=True)
+    check_complete(values, names, may_miss=True)
     return values, names
 
 

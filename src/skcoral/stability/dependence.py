@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral.core.requirements import checked_weights, shown_value
+from skcoral.core.requirements import check_weights, shown_value
 from skcoral.core.results import Array
 from skcoral.core.validation import check_count
 from skcoral.exceptions import InvalidArgumentError
@@ -124,7 +124,7 @@ def read_dependence(
     standardised columns.
     """
     n = len(rows)
-    weights = checked_weights(sample_weight, n)
+    weights = check_weights(sample_weight, n)
     if groups is not None and block_length is not None:
         raise InvalidArgumentError(
             "Rows depend on each other within groups or within blocks of time, not both: give "

@@ -16,7 +16,7 @@ from sklearn.model_selection import KFold, TimeSeriesSplit, check_cv
 from skcoral.core.display import Drawn, shortened
 from skcoral.core.frozen import Frozen
 from skcoral.core.lowrank import FactoredCorrelation, largest_residuals
-from skcoral.core.requirements import checked_weights
+from skcoral.core.requirements import check_weights
 from skcoral.core.results import Array
 from skcoral.core.tolerances import EXACT_TOL
 from skcoral.core.validation import check_count
@@ -172,7 +172,7 @@ def holdout(
     True
     """
     check_estimator(estimator)
-    weights = checked_weights(sample_weight, _n_rows(X))
+    weights = check_weights(sample_weight, _n_rows(X))
     kind, splits = _splits(estimator, X, cv, groups, block_length)
     fitted, new, noise, sizes = [], [], [], []
     names: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skcoral.choosing import solve_for
-from skcoral.core.requirements import checked_weights
+from skcoral.core.requirements import check_weights
 from skcoral.core.results import Array, Decorrelation
 from skcoral.core.validation import check_callback, check_jobs
 from skcoral.data.correlation import CorrelationEstimate
@@ -77,7 +77,7 @@ class Resampler:
         rows = read_rows(self.model, X, reset=True)
         self.rows: Array = np.ascontiguousarray(rows, dtype=np.float64)
         self.names = column_names(self.model)
-        self.weights: Array | None = checked_weights(sample_weight, len(rows))
+        self.weights: Array | None = check_weights(sample_weight, len(rows))
         self.dependence = read_dependence(
             self.rows,
             groups=groups,

@@ -36,7 +36,7 @@ def open_parquet(label: str, opener: Callable[[], BinaryIO], size: int) -> Table
             names = tuple(file.schema_arrow.names)
             nested = {f.name: str(f.type) for f in file.schema_arrow if pa.types.is_nested(f.type)}
             total = file.metadata.num_rows
-            limits.require_ratio(8 * total * len(names), size, label)
+            limits.check_ratio(8 * total * len(names), size, label)
             # A text that occurs in every row is stored once, and stays so.
             texts = [f.name for f in file.schema_arrow if _is_text(f.type)]
     except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:

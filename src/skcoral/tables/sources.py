@@ -224,7 +224,7 @@ class _Metered(io.RawIOBase):
         self._total += len(data)
         self._limits.require("unpacked_bytes", self._total, self._label)
         # What has been unpacked so far comes from what has been read so far.
-        self._limits.require_ratio(self._total, self.packed.tell(), self._label)
+        self._limits.check_ratio(self._total, self.packed.tell(), self._label)
         return len(data)
 
 

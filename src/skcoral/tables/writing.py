@@ -218,7 +218,7 @@ class _TextWriter:
 
     def _texts(self, column: Any) -> list[str]:
         texts = [_as_text(cell) for cell in plain_cells(column)]
-        _require_letters(texts)
+        _check_letters(texts)
         told = next((text for text in texts if "\0" in text), None)
         if told is not None:
             raise InvalidTableError(
@@ -289,7 +289,7 @@ class _ParquetWriter:
             return column.dictionary_decode() if repeated else column
         if isinstance(column, np.ndarray):
             return pa.array(column, from_pandas=True)  # null where there is no number
-        _require_letters(cell for cell in column if isinstance(cell, str))
+        _check_letters(cell for cell in column if isinstance(cell, str))
         wanted = None if self._schema is None else self._schema.field(j).type
         try:
             return pa.array(column, type=wanted)
@@ -367,7 +367,7 @@ class ExcelWriter:
         self._stream.check()
 
 
-def _require_letters(texts: Iterable[str]) -> None:
+def _check_letters(texts: Iterable[str]) -> None:
     """Refuse halves of letters, which no file of text can hold."""
     try:
         for text in texts:

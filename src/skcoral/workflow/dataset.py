@@ -135,7 +135,7 @@ class Dataset(_Choice):
         needed = self.is_wide or request.in_memory or request.covariance is not None
         if self.matrix is not None or not (needed or n_numbers <= min(IN_MEMORY, current().cells)):
             return None
-        self._require_room(n_numbers)
+        self._check_room(n_numbers)
         values, weights, kept = [], [], []
         places: list[int] = []
         for part in self.complete_rows():
@@ -164,7 +164,7 @@ class Dataset(_Choice):
             return None
         return np.asarray(self.table.to_numpy([target])[self.rows.kept, 0])
 
-    def _require_room(self, n_numbers: int) -> None:
+    def _check_room(self, n_numbers: int) -> None:
         n_rows, p = self.content.n_rows, len(self.names)
         what = f"{n_rows:,} rows of {p:,} columns are {n_numbers:,} numbers to hold in memory"
         advice = "Without --confidence and --covariance, long tables are read in parts."

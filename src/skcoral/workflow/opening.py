@@ -85,7 +85,7 @@ class OpenedFile:
 
     def _part_of_matrix(self, matrix: NamedMatrix, request: Request) -> NamedMatrix:
         label = self.table.label
-        require_rows(label, weights=request.weights, covariance=request.covariance)
+        check_rows(label, weights=request.weights, covariance=request.covariance)
         wanted = request.columns or matrix.names
         exclude = {*request.exclude, *filter(None, [request.target])}
         named = replace(self.table, names=matrix.names)
@@ -180,7 +180,7 @@ def open_matrix(R: Array, names: tuple[str, ...], label: str) -> OpenedFile:
     return OpenedFile(empty_table(label, names), content, NamedMatrix(R, names))
 
 
-def require_rows(label: str, **options: Any) -> None:
+def check_rows(label: str, **options: Any) -> None:
     """Refuse options that are about rows, for a file that holds a matrix."""
     for name, value in options.items():
         if value:

@@ -26,7 +26,7 @@ INK = "#1f2933"
 DIVERGING = "RdBu_r"
 
 
-def expect(result: Any, *kinds: type) -> None:
+def check_type(result: Any, *kinds: type) -> None:
     """Refuse what a display has no numbers for."""
     if not isinstance(result, kinds):
         wanted = " or ".join(f"a {kind.__name__}" for kind in kinds)

@@ -79,7 +79,7 @@ class FidelityDisplay(_OutputsDisplay):
 
         ``R`` is taken from the result where that has one.
         """
-        _style.expect(result, Decorrelation, Threshold)
+        _style.check_type(result, Decorrelation, Threshold)
         if R is None and result.rank == len(result.names):
             R = getattr(result, "R", None)
         others = {}
@@ -154,7 +154,7 @@ class HoldoutDisplay(_OutputsDisplay):
     @classmethod
     def from_result(cls, result: Holdout | ConfidentFloors) -> HoldoutDisplay:
         """Gather the numbers from ``holdout`` or ``confident_floors`` of skcoral.stability."""
-        _style.expect(result, Holdout, ConfidentFloors)
+        _style.check_type(result, Holdout, ConfidentFloors)
         if isinstance(result, ConfidentFloors):
             labels = ("rows fitted", "population, at least", "floor asked for")
             found = (result.fidelity, result.lower, result.rho_min)
@@ -205,7 +205,7 @@ class WindowsDisplay(_style.Display):
     @classmethod
     def from_result(cls, result: Panel) -> WindowsDisplay:
         """Gather the numbers from what :func:`skcoral.panels.rolling` returns."""
-        _style.expect(result, Panel)
+        _style.check_type(result, Panel)
         *groups, when = result.keys.values()
         joint = [" · ".join(map(str, key)) for key in zip(*groups, strict=True)] or None
         lines = {name: result.columns[name] for name in ("threshold", "min_fidelity")}

@@ -78,7 +78,7 @@ class FrontierDisplay(_style.Display):
         ``chosen`` marks a solution by its weakest fidelity and its residual; with one common floor
         it lies on the curve, with floors of their own, above it.
         """
-        _style.expect(frontier, Frontier)
+        _style.check_type(frontier, Frontier)
         return cls(
             frontier.rho_min,
             frontier.objective,

@@ -90,7 +90,7 @@ class GeometryDisplay(_style.Display):
     @classmethod
     def from_result(cls, result: Decorrelation, R: Any) -> GeometryDisplay:
         """Gather the numbers from a result for three variables."""
-        _style.expect(result, Decorrelation)
+        _style.check_type(result, Decorrelation)
         if result.anchors is not None:
             raise InvalidArgumentError(
                 "the geometry is that of outputs anchored to variables; these are anchored to "

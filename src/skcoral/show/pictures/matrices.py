@@ -60,7 +60,7 @@ class CorrelationDisplay(_style.Display):
         cls, result: Decorrelation | Threshold, R: Any, *, names: Sequence[str] | None = None
     ) -> CorrelationDisplay:
         """Gather the numbers from a result and the matrix it was computed from."""
-        _style.expect(result, Decorrelation, Threshold)
+        _style.check_type(result, Decorrelation, Threshold)
         before = np.asarray(R, dtype=np.float64)
         sources = names or _sources(result, getattr(R, "columns", None))
         after = result.T.T @ before @ result.T
@@ -115,7 +115,7 @@ class TransformDisplay(_style.Display):
         cls, result: Decorrelation | Threshold, *, names: Sequence[str] | None = None
     ) -> TransformDisplay:
         """Gather the numbers from a result."""
-        _style.expect(result, Decorrelation, Threshold)
+        _style.check_type(result, Decorrelation, Threshold)
         return cls(result.T, names=names or _sources(result), output_names=result.names)
 
     @classmethod
