@@ -329,6 +329,16 @@ def test_an_answer_that_fails_its_check_is_not_written(main, iris_csv, tmp_path,
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_report_leaves_out_whole_groups(main, sites_csv, tmp_path):
+    page = tmp_path / "r.html"
+    given = ("fit", sites_csv[0], "--rho-min", "0.9", "--groups", "site", "--report", page)
+    status, _, err = main(*given)
+    assert status == 0, err
+    text = page.read_text("utf-8")
+    assert "Fitted 5 times without one part of the groups" in text
+    assert "For the population" not in text
+
+
 def test_the_report_repeats_the_command(coral, wine_csv, tmp_path):
     done = coral("fit", wine_csv, "--rho-min", "alcohol=0.9", "--report", "r.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -369,7 +379,7 @@ def test_confidence_with_groups(answer, sites_csv):
         (["--confidence", "0.9"], "none is given"),
         (["--rho-min", "0.9", "--confidence", "95"], "at most 0.9995; got 95"),
         (["--rho-min", "0.9", "--confidence", "0.99999"], "at most 0.9995; got 0.99999"),
-        (["--rho-min", "0.9", "--groups", "site"], "--groups requires --confidence"),
+        (["--rho-min", "0.9", "--groups", "site"], "--groups goes with --confidence or"),
         (["--rho-min", "0.9", "--confidence", "0.9", "--groups", "sites"], "Did you mean 'site'"),
     ],
 )

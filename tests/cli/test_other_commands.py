@@ -214,7 +214,7 @@ def test_app_says_what_to_install(main, monkeypatch):
     )
     status, _, err = main("app")
     assert status == 2
-    assert 'pip install "scikit-coral[app]"' in err
+    assert 'pip install ".[app]"' in err
 
 
 def test_version_and_overview(main):

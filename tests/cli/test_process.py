@@ -196,5 +196,5 @@ def test_without_the_extra_the_command_says_what_to_install(tmp_path):
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
     )  # fmt: skip
     assert done.returncode == 2
-    assert 'pip install "scikit-coral[cli]"' in done.stderr
+    assert 'pip install ".[cli]"' in done.stderr
     assert len(done.stderr.splitlines()) == 2

@@ -17,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as missing:
         sys.stderr.write(
             f"coral: the command line needs the package {missing.name!r}, which is not installed.\n"
-            'Install it with: pip install "scikit-coral[cli]"\n'
+            'Install it in a copy of the repository with: pip install ".[cli]"\n'
         )
         return 2
     from skcoral.cli.run import run

@@ -87,8 +87,8 @@ def _check(options: FitOptions) -> None:
     check_target(options, spelled=lambda name: f"--{name.replace('_', '-')}")
     how = "For PDF, open the page in a browser and print it to a file."
     check_ending(options.report, (".html", ".htm"), "the report", how)
-    if options.groups is not None and options.confidence is None:
+    if options.groups is not None and options.confidence is None and options.report is None:
         raise UsageError(
-            "--groups requires --confidence: groups say which rows are not independent.\n"
-            "Add --confidence 0.95, or leave --groups out."
+            "--groups goes with --confidence or --report: groups say which rows are not "
+            "independent.\nAdd --confidence 0.95 or --report report.html, or leave --groups out."
         )

@@ -109,7 +109,7 @@ def _explain(error: BaseException) -> tuple[str, int] | None:
         status = NOT_CERTIFIED if isinstance(error, CertificateError) else status
         return _two_lines(error), status
     if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("skcoral"):
-        install = 'Install it with: pip install "scikit-coral[all]"'
+        install = 'Install it in a copy of the repository with: pip install ".[all]"'
         return f"this needs the package {error.name!r}, which is not installed.\n{install}", USAGE
     if isinstance(error, OSError):
         return _file_trouble(error), USAGE

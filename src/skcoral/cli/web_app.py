@@ -18,7 +18,7 @@ def web_app(options: AppOptions) -> int:
     if importlib.util.find_spec("streamlit") is None:
         raise UsageError(
             "the web app needs the package 'streamlit', which is not installed.\n"
-            'Install it with: pip install "scikit-coral[app]"'
+            'Install it in a copy of the repository with: pip install ".[app]"'
         )
     _refuse_taken(options.host, options.port)
     command = app_command(options)

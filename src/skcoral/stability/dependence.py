@@ -19,7 +19,8 @@ from skcoral.core.validation import check_count
 from skcoral.exceptions import InvalidArgumentError
 
 Index = NDArray[np.intp]
-_FEWEST_UNITS = 4
+#: Fewer independent units than this say nothing about others.
+FEWEST_UNITS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,11 +134,11 @@ def read_dependence(
     codes = None if groups is None else _codes(groups, n)
     length = None if block_length is None else _length(rows, block_length)
     found = Dependence(n, codes, length, weights)
-    if found.n_units < _FEWEST_UNITS:
+    if found.n_units < FEWEST_UNITS:
         instead = " Without groups, single rows count as independent." if groups is not None else ""
         raise InvalidArgumentError(
             f"{found.noun} {'is' if found.n_units == 1 else 'are'} too few to say anything about "
-            f"others: at least {_FEWEST_UNITS} are needed.{instead}"
+            f"others: at least {FEWEST_UNITS} are needed.{instead}"
         )
     return found
 
@@ -214,10 +215,10 @@ def _length(rows: Array, block_length: Any) -> int:
             f"block_length is a whole number of rows or 'auto'; got {shown_value(block_length)}."
         )
     length = check_count("block_length", block_length)
-    if length > n // _FEWEST_UNITS:
+    if length > n // FEWEST_UNITS:
         raise InvalidArgumentError(
             f"Blocks of {length} rows leave {n // length} of them in {n} rows: at least "
-            f"{_FEWEST_UNITS} are needed. Choose shorter blocks, or 'auto'."
+            f"{FEWEST_UNITS} are needed. Choose shorter blocks, or 'auto'."
         )
     return length
 

@@ -135,6 +135,9 @@ def test_groups_are_held_out_whole_and_said(wine):
     facts = report.gather(coral, X=X, known={"groups": groups}, n_points=0)
     assert facts.holdout.left_out == "groups"
     assert "Fitted 5 times without one part of the groups" in report.render(facts)
+    three = report.gather(coral, X=X, known={"groups": groups % 3}, n_points=0)
+    assert three.holdout is None
+    assert "No hold-out table: it needs 4 or more groups." in three.notes
 
 
 @pytest.mark.browser

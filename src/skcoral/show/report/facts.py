@@ -142,7 +142,7 @@ def gather(
         n_points = min(n_points, _DEPENDENT) if result.deficiency else n_points
     notes = [*notes, words.unfloored(result, estimator.rho_min)]
     if X is not None and folds is None:
-        folds, why = _affordable_folds(len(X), p)
+        folds, why = _affordable_folds(len(X), p, (known or {}).get("groups"))
         notes.append(why)
     compared = None
     if X is not None and y is not None:
@@ -190,8 +190,12 @@ def can_hold_out(n_rows: int, p: int) -> bool:
     return n_rows >= ROWS_PER_VARIABLE * p
 
 
-def _affordable_folds(n_rows: int, p: int) -> tuple[int, str]:
+def _affordable_folds(n_rows: int, p: int, groups: Any) -> tuple[int, str]:
     """How many parts are held out, and why none is."""
+    from skcoral.stability.dependence import FEWEST_UNITS
+
+    if groups is not None and len(set(groups)) < FEWEST_UNITS:
+        return 0, f"No hold-out table: it needs {FEWEST_UNITS} or more groups."
     if n_rows > _MOST_ROWS:
         return 0, "The table is large: no hold-out table was made."
     if not can_hold_out(n_rows, p):
