@@ -201,6 +201,31 @@ def test_support_from_a_number_and_from_files(answer, wine, tmp_path):
     assert np.all(load_model(tmp_path / "m.json").T_[~mask] == 0.0)
 
 
+def test_a_support_with_signs_and_intervals(answer, main, iris_csv, tmp_path):
+    """The table of pairs with their intervals, kept by the model that is written."""
+    rows = ["source,output,lower,upper", "petal_length,sepal_length,-0.2,0"]
+    rows += ["petal_width,sepal_length,,0.1", "sepal_length,sepal_width,0,"]
+    support = tmp_path / "known.csv"
+    support.write_text("\n".join(rows) + "\n")
+    kept = ("--model", tmp_path / "m.json", "--certificate", tmp_path / "c.json")
+    status, _ = answer("fit", iris_csv, "--rho-min", "0.8", "--support", support, *kept)
+    assert status in (0, 4)
+    model = load_model(tmp_path / "m.json")
+    T = pd.DataFrame(model.T_, index=model.feature_names_in_, columns=model.feature_names_in_)
+    assert -0.2 <= T.loc["petal_length", "sepal_length"] <= 0
+    assert T.loc["petal_width", "sepal_length"] <= 0.1
+    assert T.loc["sepal_length", "sepal_width"] >= 0
+    allowed = np.eye(4, dtype=bool)
+    for source, output in (line.split(",")[:2] for line in rows[1:]):
+        allowed[list(T.index).index(source), list(T.columns).index(output)] = True
+    assert not T.to_numpy()[~allowed].any()
+    assert answer("verify", iris_csv, tmp_path / "c.json")[0] == 0
+    support.write_text("source,output,lower\npetal_length,sepal_length,low\n")
+    status, _, said = main("fit", iris_csv, "--rho-min", "0.8", "--support", support)
+    assert status == 2
+    assert "`lower` of the support must be one number" in said
+
+
 def test_fewer_rows_than_columns_with_and_without_shrinkage(answer, tmp_path):
     X = np.random.default_rng(4).normal(size=(5, 8))
     path = tmp_path / "wide.csv"

@@ -42,8 +42,9 @@ def floors_by_name(
 def read_support(value: str | None, names: Sequence[str]) -> Any:
     """Turn ``--support`` into what the solver takes: a limit on |correlation|, or a mask.
 
-    A file is either a square table of 0 and 1 (first column: sources; header: outputs) or two
-    columns of names, one allowed pair per row.
+    A file is a square table of 0 and 1 (first column: sources; header: outputs), two columns of
+    names with one allowed pair per row, or the columns ``source`` and ``output`` with the interval
+    of the coefficient in ``lower`` and ``upper``.
     """
     if value is None:
         return None
@@ -56,9 +57,11 @@ def read_support(value: str | None, names: Sequence[str]) -> Any:
             f"--support must be a number in [0, 1] or a file, not {value!r}.\n"
             "Examples: --support 0.15, --support allowed.csv"
         )
-    from skcoral.solvers.support.pattern import pattern
+    from skcoral.solvers.support.pattern import is_long, pattern
 
     frame = open_table(value).to_frame()
+    if is_long(frame):
+        return frame
     is_text = [dtype.kind == "O" for dtype in frame.dtypes]
     if is_text == [True, True]:
         pairs = list(frame.itertuples(index=False, name=None))
@@ -68,7 +71,8 @@ def read_support(value: str | None, names: Sequence[str]) -> Any:
     if len(is_text) < 2 or not is_text[0] or any(is_text[1:]):
         raise UsageError(
             f"{printable(value)}: this is not a support: a column of names and then one column of "
-            "0 and 1 per output are wanted, or two columns of names.\n"
+            "0 and 1 per output are wanted, two columns of names, or the columns source, output, "
+            "lower and upper.\n"
             "Write the sources in the first column and the outputs in the header."
         )
     return pattern(frame.set_index(frame.columns[0]), names)

@@ -164,7 +164,7 @@ class FitOptions(LayoutOptions, TargetOptions):
     groups: str | None = option("Clusters: rows of one count as one observation.", metavar="COLUMN")
     criterion: Criterion = option(_MEASURE, default="squared")
     support: str | None = option(
-        "Allowed coefficients: a file of 0 and 1, or where |correlation| > NUMBER.",
+        "Allowed coefficients: a file of 0 and 1 or of pairs, or |correlation| > NUMBER.",
         metavar="FILE|NUMBER",
     )
     output_scale: Literal["unit", "original"] = option(

@@ -116,8 +116,8 @@ class SupportSearch(Frozen):
         How many of them reached the best value.
     bound : str
         The name of the lower bound.
-    stationarity : float
-        Largest violation of stationarity; NaN where bounds on coefficients bind.
+    stationarity : float or None
+        Largest violation of stationarity, not measured where bounds on coefficients bind.
     random_state : int or None
         The seed, where it was a number.
     bounds_bind : bool
@@ -134,6 +134,6 @@ class SupportSearch(Frozen):
     n_starts: int = 0
     n_best: int = 0
     bound: str = "none"
-    stationarity: float = 0.0
+    stationarity: float | None = 0.0
     random_state: int | None = None
     bounds_bind: bool = False

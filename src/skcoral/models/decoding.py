@@ -58,6 +58,7 @@ RECORDS: dict[str, type[Any]] = {
 }
 ARRAY_KINDS = "bifU"
 _DEEPEST = 40
+_NOT_KNOWN = ("prices", "weights")  # of restricted answers, which are NaN then
 _AGREEMENT = 1e-6
 _LARGEST_COUNT = 2**53
 
@@ -92,7 +93,7 @@ def _decoded(value: Any, depth: int) -> Any:
         import pandas as pd
 
         return pd.DataFrame(
-            decoded(value["$frame"], np.ndarray, depth),
+            decoded(value["$frame"], np.ndarray | list, depth),
             columns=value["columns"],
             index=value.get("index"),
         )
@@ -128,7 +129,10 @@ def _record(value: dict[str, Any], depth: int) -> Any:
     given = {key: decoded(v, depth=depth) for key, v in value["fields"].items()}
     for field in fields(RECORDS[name]):
         if field.name in given:
-            _require(f"{name}.{field.name}", str(field.type), given[field.name])
+            part: Any = given[field.name]
+            if field.name in _NOT_KNOWN and isinstance(part, np.ndarray) and part.dtype.kind == "f":
+                part = np.where(np.isnan(part), 0.0, part)
+            _require(f"{name}.{field.name}", str(field.type), part)
     return RECORDS[name](**given)
 
 

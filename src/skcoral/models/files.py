@@ -336,7 +336,9 @@ def _coded(value: Any, where: str) -> Any:
     if hasattr(value, "columns") and hasattr(value, "to_numpy"):
         columns = [str(name) for name in value.columns]
         rows = list(map(str, value.index)) if hasattr(value, "index") else None
-        return {"$frame": _coded(value.to_numpy(), where), "columns": columns, "index": rows}
+        cells = value.to_numpy()
+        cells = cells.tolist() if cells.dtype == object else cells  # text beside numbers: rows
+        return {"$frame": _coded(cells, where), "columns": columns, "index": rows}
     if hasattr(value, "index") and hasattr(value, "to_dict"):
         return {"$series": [_coded(v, where) for v in value], "index": list(map(str, value.index))}
     raise ModelFileError(

@@ -29,6 +29,7 @@ from skcoral.exceptions import (
     InvalidArgumentError,
     InvalidSupportError,
 )
+from skcoral.models.files import load_model, save_model
 from skcoral.solvers.support import pattern
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -418,7 +419,7 @@ def test_every_way_of_saying_a_support_of_composites() -> None:
     np.testing.assert_array_equal(limited.T != 0, np.abs(r) > 0.4)
 
 
-def test_the_estimator_takes_both() -> None:
+def test_the_estimator_takes_both(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     X = rng.normal(size=(300, 5)) @ (np.eye(5) + 0.6 * rng.normal(size=(5, 5))) + 4.0
     names = list("abcde")
@@ -437,3 +438,8 @@ def test_the_estimator_takes_both() -> None:
     composite = (frame - frame.mean()) / frame.std() @ B["first"]
     assert np.corrcoef(composite, np.asarray(out)[:, 0])[0, 1] >= 0.7 - 1e-9
     assert check(model.result_, model.correlation_).passed
+    save_model(model, tmp_path / "model.json")
+    again = load_model(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.result_.T, T)
+    np.testing.assert_array_equal(again.transform(frame), out)
+    assert check(again.result_, again.correlation_).passed

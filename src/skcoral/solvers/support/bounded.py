@@ -105,7 +105,7 @@ def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Soluti
             candidates += _refined(problem, space, columns, (lower, upper), T)
     best = min(candidates, key=lambda T: residual_by(criterion, R, T))
     search = replace(
-        free.search, n_starts=len(starts), n_best=1, stationarity=np.nan, bounds_bind=True
+        free.search, n_starts=len(starts), n_best=1, stationarity=None, bounds_bind=True
     )
     return replace(
         free,
