@@ -85,7 +85,7 @@ def threshold(
     if given.deficiency is not None:
         from skcoral.solvers.singular import singular_threshold
 
-        place: dict[str, Any] = {"dense": given.dense, "there": given.like}
+        place: dict[str, Any] = {"dense": given.dense, "like": given.like}
         return certify_threshold(singular_threshold(given.deficiency, problem.settings, **place))
     return certify_threshold(solve_threshold(given.placed, problem.settings))
 
@@ -250,7 +250,7 @@ def decorrelate(
     if matrix.deficiency is not None:
         from skcoral.solvers.singular import solve_singular
 
-        place: dict[str, Any] = {"dense": matrix.dense, "there": matrix.like}
+        place: dict[str, Any] = {"dense": matrix.dense, "like": matrix.like}
         found = solve_singular(matrix.deficiency, floors, settings, warm=near, **place)
         return certify(problem, found)
     answer: Solution | BestExact | None = None
@@ -332,7 +332,7 @@ def maximize_fidelity(
     if matrix.deficiency is not None:
         from skcoral.solvers.singular import singular_budget
 
-        place: dict[str, Any] = {"dense": matrix.dense, "there": matrix.like}
+        place: dict[str, Any] = {"dense": matrix.dense, "like": matrix.like}
         return certify(problem, singular_budget(matrix.deficiency, amount, settings, **place))
     from skcoral.solvers.tradeoff import solve_budget, solve_vif
 
@@ -395,7 +395,7 @@ def frontier(
     if matrix.deficiency is not None:
         from skcoral.solvers.singular import singular_frontier
 
-        place: dict[str, Any] = {"n_points": n_points, "there": matrix.like}
+        place: dict[str, Any] = {"n_points": n_points, "like": matrix.like}
         return certify_frontier(singular_frontier(matrix.deficiency, floors, settings, **place))
     from skcoral.solvers.tradeoff import trace_frontier
 

@@ -7,7 +7,7 @@ from skcoral import CORAL, api
 from skcoral.choosing import compare_floors
 from skcoral.core import measures
 from skcoral.datasets import make_system, wdi_correlation
-from skcoral.show import sentences as words
+from skcoral.show import sentences
 from skcoral.solvers.support import support_from_threshold
 from skcoral.stability import holdout
 
@@ -23,7 +23,7 @@ def test_first_view_is_wine_with_a_certificate(open_app, metric, wine, conic_opt
     assert metric(at, "Mean fidelity") == pytest.approx(result.mean_fidelity, abs=1e-4)
     said = at.success[0].value.replace("\\", "").strip().split("\n\n")
     fitted = CORAL(floor).fit(wine.to_frame())
-    assert said == [f"**{fitted.measured_.headline()}**", words.certificate(fitted.result_)]
+    assert said == [f"**{fitted.measured_.headline()}**", sentences.certificate(fitted.result_)]
     assert any("0.826231" in caption.value for caption in at.caption)
     assert any("178 complete rows" in c.value.replace("\\", "") for c in at.caption)
 

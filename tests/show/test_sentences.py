@@ -9,42 +9,42 @@ import pytest
 from skcoral import CORAL, decorrelate, frontier, maximize_fidelity, threshold
 from skcoral.baselines import zca_cor
 from skcoral.datasets import load_wine
-from skcoral.show import sentences as words
+from skcoral.show import sentences
 
 PAIR = [[1.0, 0.6], [0.6, 1.0]]  # ρ★ = (√1.6 + √0.4) / 2
 HEAVY = [[1.0, 0.9, 0.5], [0.9, 1.0, 0.6], [0.5, 0.6, 1.0]]
 
 
 def test_windows():
-    assert words.windows([0.8, 0.9], [0.2, 0.1], [0.95, 0.96], [0.91, 0.87]) == (
+    assert sentences.windows([0.8, 0.9], [0.2, 0.1], [0.95, 0.96], [0.91, 0.87]) == (
         "Largest correlation 0.90 → 0.20, every variable keeps at least 0.95 in its window; "
         "ρ★ from 0.8700 to 0.9100."
     )
 
 
 def test_what_is_certified():
-    assert words.certificate(decorrelate(PAIR, 0.9)) == (
+    assert sentences.certificate(decorrelate(PAIR, 0.9)) == (
         "Certified for the matrix given: the outputs are uncorrelated up to rounding."
     )
 
 
 def test_the_highest_floor_within_a_budget():
     found = maximize_fidelity([[1.0, 0.8], [0.8, 1.0]], 0.3, criterion="worst")
-    assert words.goal(found) == (
+    assert sentences.goal(found) == (
         "The floor 0.951936 is the highest at which the largest residual correlation is at most "
         "0.3 (proved)."
     )
 
 
 def test_variables_without_a_floor():
-    said = words.unfloored(decorrelate(PAIR, {"x0": 0.9}), {"x0": 0.9})
+    said = sentences.unfloored(decorrelate(PAIR, {"x0": 0.9}), {"x0": 0.9})
     assert said == "1 of 2 variables has a floor; the others have none (0): x1."
 
 
 def test_a_support_chooses_no_floor():
     found = decorrelate(PAIR, support=[[True, True], [True, True]])
-    assert words.unfloored(found, None).startswith("No variable has a floor: ")
-    assert words.unfloored(decorrelate(PAIR), None) == ""
+    assert sentences.unfloored(found, None).startswith("No variable has a floor: ")
+    assert sentences.unfloored(decorrelate(PAIR), None) == ""
 
 
 def test_a_floor_that_is_not_proved_is_the_highest_found():
@@ -53,14 +53,14 @@ def test_a_floor_that_is_not_proved_is_the_highest_found():
         warnings.simplefilter("ignore")
         found = maximize_fidelity(R, 6.0)
     low, high = float(found.rho_min.min()), float(found.goal.rho_upper)
-    assert words.goal(replace(found, status="best_found")) == (
+    assert sentences.goal(replace(found, status="best_found")) == (
         f"The floor {low:.6g} is the highest found at which the sum of squared residual "
         f"correlations is at most 6 (proved: none above {high:.6g} is possible)."
     )
 
 
 def test_thresholds():
-    assert words.threshold_summary(threshold(PAIR)) == (
+    assert sentences.threshold_summary(threshold(PAIR)) == (
         "Exact decorrelation can keep every output at 0.948683 and no higher (ρ★ lies between "
         "0.948683298 and 0.948683298).\n"
         "Bound by x0, x1; mean fidelity 0.9487, status optimal."
@@ -68,7 +68,7 @@ def test_thresholds():
 
 
 def test_frontiers():
-    assert words.frontier_summary(frontier(PAIR, n_points=5)) == (
+    assert sentences.frontier_summary(frontier(PAIR, n_points=5)) == (
         "The least sum of squared residual correlations of 2 variables for 5 floors from 0.948683 "
         "to 1.\nIt is 0 up to ρ★ = 0.948683 and 0.36 at a floor of 1.\nAll points are certified."
     )
@@ -76,18 +76,18 @@ def test_frontiers():
 
 def test_fidelities_beside_those_of_zca():
     coral, zca = threshold(HEAVY).fidelity, zca_cor(HEAVY).fidelity
-    said = words.beside_zca(coral, zca)
+    said = sentences.beside_zca(coral, zca)
     assert said.startswith("ZCA-cor keeps more than CORAL at ρ★ of 1 of 3 variables")
     assert f"({zca.mean():.4f} against {coral.mean():.4f}: the highest" in said
     assert f"higher minimum ({coral.min():.4f} against {zca.min():.4f})" in said
-    assert "the same of every variable" in words.beside_zca(coral, coral)
+    assert "the same of every variable" in sentences.beside_zca(coral, coral)
 
 
 @pytest.mark.parametrize(
     ("value", "said"), [(1.6e-10, "0"), (2.91931, "2.919"), (float("inf"), "∞")]
 )
 def test_prices(value, said):
-    assert words.price(value) == said
+    assert sentences.price(value) == said
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from skcoral.app.settings import mask_to_text
 from skcoral.choosing import FloorComparison, compare_floors
 from skcoral.core import measures
 from skcoral.data.effects import rounded_down, vif_text
-from skcoral.show import sentences as words
+from skcoral.show import sentences
 from skcoral.solvers.support import support_from_threshold
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def compare(problem: Problem, threshold: Threshold) -> None:
         about_matrix = "" if estimate.is_about_rows else f" for {estimate.about}"
         st.caption(
             "A click takes a floor. Largest |r|, largest VIF and weakest fidelity with the least "
-            f"{words.CRITERIA['squared']}{about_matrix}:"
+            f"{sentences.CRITERIA['squared']}{about_matrix}:"
         )
         for choice in compared.choices:
             floor = rounded_down(choice.floor, 3)
@@ -119,7 +119,7 @@ def _choose_budget(problem: Problem) -> None:
     # Uncorrelated variables have nothing left to allow; a slider needs two ends all the same.
     top = max(math.ceil(everything / step), 1) * step
     budget = st.slider(
-        f"Budget: {words.CRITERIA[criterion]} allowed",
+        f"Budget: {sentences.CRITERIA[criterion]} allowed",
         0.0,
         top,
         step=step,

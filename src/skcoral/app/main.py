@@ -92,7 +92,7 @@ def _show(source: Source) -> None:
     _say_data(problem)
     found = problem.deficiency
     if found is not None and found.few_rows:
-        st.warning(plain(found.told()))
+        st.warning(plain(found.explain()))
     elif found is not None:
         st.warning(
             "Some variables are determined by others, so their outputs cannot all be uncorrelated."

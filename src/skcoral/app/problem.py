@@ -20,7 +20,7 @@ from skcoral.estimator.overfitting import measure_overfitting
 from skcoral.estimator.rounding import measure_rounding
 from skcoral.estimator.rows import named_rows
 from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError, InvalidTableError
-from skcoral.show import sentences as words
+from skcoral.show import sentences
 from skcoral.show.report.facts import can_hold_out
 from skcoral.solvers.support import support_from_threshold
 from skcoral.workflow.dataset import Dataset, Request
@@ -131,7 +131,7 @@ def mask(problem: Problem, settings: Settings) -> NDArray[np.bool_]:
 
 def refuse_many(problem: Problem, settings: Settings) -> None:
     """Refuse what would take too long in this mode."""
-    asked = {**MODES, **words.CRITERIA}
+    asked = {**MODES, **sentences.CRITERIA}
     way = settings.mode if settings.mode in LIMITS else settings.criterion
     limit = LIMITS.get(way, most_variables(problem.source))
     if len(problem.names) > limit:

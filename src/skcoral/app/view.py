@@ -26,7 +26,7 @@ from skcoral.app.settings import EXPLAINED, LIMITED, MODES, Settings
 from skcoral.core import measures
 from skcoral.core.results import Decorrelation, Threshold
 from skcoral.data.effects import Measured, rounded_down, vif_text
-from skcoral.show import sentences as words
+from skcoral.show import sentences
 from skcoral.show.pictures import FrontierDisplay
 from skcoral.show.pictures.fidelity import baseline_fidelities
 from skcoral.show.pictures.frontier import landmark_points
@@ -74,7 +74,7 @@ def _explore(problem: Problem) -> None:
             controls.choose_confidence(problem)
         plot = st.container()
         if mode in ("floor", "budget"):
-            state.choose("criterion", "Correlation that is left, measured by", words.CRITERIA)
+            state.choose("criterion", "Correlation that is left, measured by", sentences.CRITERIA)
         if mode not in LIMITED:
             controls.choose_own_floors(problem)
     settings = state.current()
@@ -130,7 +130,7 @@ def _frontier(
     )
     show_figure(charts.frontier(display), "frontier")
     own = problem.data.estimate.is_about_rows
-    said = [words.threshold(threshold, result)]
+    said = [sentences.threshold(threshold, result)]
     if not own:
         said.append("The curve and its points are about that matrix.")
     if result.status != "exact":
@@ -174,13 +174,13 @@ def _say(problem: Problem, result: Decorrelation, found: Measured, chosen: dict[
     plain_case = result.is_certified and result.notes.is_about_rows
     sure = result.notes.confidence
     told = [
-        words.goal(result),
+        sentences.goal(result),
         sure,
         *problem.data.choices(),
-        words.unfloored(result, chosen.get("rho_min")),
+        sentences.unfloored(result, chosen.get("rho_min")),
     ]
     doubtful = doubts(problem)
-    body = f"**{plain(found.headline())}**\n\n{plain(words.certificate(result))}\n"
+    body = f"**{plain(found.headline())}**\n\n{plain(sentences.certificate(result))}\n"
     body += "".join(f"\n- {plain(line, 1200)}" for line in told if line)
     certified = st.info if doubtful else st.success
     (certified if plain_case else st.warning)(body)

@@ -127,7 +127,7 @@ def _type_of(problem: Problem, solution: Solution) -> tuple[type[Decorrelation],
         anchors = None if problem.composites is None else problem.composites.B
         return RestrictedDecorrelation, {"search": solution.search, "anchors": anchors}
     if problem.matrix.deficiency is not None:
-        return SingularDecorrelation, {"reason": problem.matrix.deficiency.told()}
+        return SingularDecorrelation, {"reason": problem.matrix.deficiency.explain()}
     return Decorrelation, {}
 
 

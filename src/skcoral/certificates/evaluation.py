@@ -24,7 +24,7 @@ from skcoral.core.results import (
     RestrictedDecorrelation,
     SingularDecorrelation,
 )
-from skcoral.core.tolerances import CROWDED
+from skcoral.core.tolerances import CORRELATED
 
 
 @dataclass(frozen=True)
@@ -100,13 +100,13 @@ def _(result: SingularDecorrelation, slopes: Array, largest: Array | None = None
     if not np.any(result.rho_min >= 1):
         return slopes  # pairs of many outputs are not looked at without need
     largest = largest_residuals(result.correlation) if largest is None else largest
-    return _at_one(result, slopes, (largest > CROWDED) & slopes.any())
+    return _at_one(result, slopes, (largest > CORRELATED) & slopes.any())
 
 
 @prices_of.register
 def _(result: RestrictedDecorrelation, slopes: Array, largest: Array | None = None) -> Array:
     largest = largest_residuals(result.correlation) if largest is None else largest
-    costs = (result.support.sum(axis=0) > 1) & (largest > CROWDED)  # where there is a choice
+    costs = (result.support.sum(axis=0) > 1) & (largest > CORRELATED)  # where there is a choice
     return np.where((result.rho_min >= 1) & costs, np.inf, slopes)
 
 

@@ -17,8 +17,7 @@ def demo(options: DemoOptions) -> int:
     from skcoral.datasets import load_wine
     from skcoral.estimator import CORAL
     from skcoral.models import save_model
-    from skcoral.show import report
-    from skcoral.show import sentences as words
+    from skcoral.show import report, sentences
     from skcoral.show.pictures.fidelity import baseline_fidelities
     from skcoral.tables.writing import table_writer
 
@@ -71,8 +70,8 @@ def demo(options: DemoOptions) -> int:
         return OK if result.is_certified else NOT_CERTIFIED
     console.say(f"Wine: {len(wine.data)} wines, {len(wine.names)} measurements ({wine.source}).")
     console.say(console.bold(estimator.measured_.headline(), "green"))
-    console.say(words.certificate(result))
-    console.say(words.threshold(th))
+    console.say(sentences.certificate(result))
+    console.say(sentences.threshold(th))
     console.say("")
     rows = [
         (name, *(console.number(f[j]) for f in (result.fidelity, *others.values())))
@@ -81,7 +80,7 @@ def demo(options: DemoOptions) -> int:
     weakest = ("weakest", *(console.number(f.min()) for f in (result.fidelity, *others.values())))
     console.table(("fidelity", f"floor {_DEMO_FLOOR}", *others), [*rows, weakest])
     console.say("")
-    console.say(words.beside_zca(th.fidelity, others["ZCA-cor"]))
+    console.say(sentences.beside_zca(th.fidelity, others["ZCA-cor"]))
     console.say(f"Written to {folder}: {', '.join(files)}")
     console.say("Go on with:")
     for line in commands.splitlines():

@@ -12,7 +12,7 @@ from skcoral.cli import console, loading
 from skcoral.cli.options import FitOptions
 from skcoral.cli.run import in_options
 from skcoral.core.display import shortened
-from skcoral.show import sentences as words
+from skcoral.show import sentences
 from skcoral.tables.table import labels_of
 from skcoral.workflow.fit import Fit
 
@@ -63,7 +63,7 @@ class FitAnswer:
                 f"{options.output} holds the transformation T: standardised variables (rows) times "
                 "T are the outputs (columns)."
             )
-        said = f"The outputs are {words.units(result, options.output_scale)}"
+        said = f"The outputs are {sentences.units(result, options.output_scale)}"
         unit = options.output_scale == "unit"
         said += "; --output-scale original gives them the units of their sources." if unit else "."
         beside = " Each stands beside its source, as NAME_d."
@@ -92,7 +92,7 @@ class FitAnswer:
     def no_floor(self) -> str:
         """Which variables have no floor."""
         model = self.fit.model
-        told = words.unfloored(model.result_, model.rho_min)
+        told = sentences.unfloored(model.result_, model.rho_min)
         whose = "variables" if model.rho_min is None else "others"
         return f"{told} For a floor of all {whose} add --rho-min NUMBER." if told else ""
 
@@ -113,8 +113,8 @@ class FitAnswer:
             "measured": measured.to_dict(),
             "headline": measured.headline(),
             "certificate": {
-                "sentence": words.certificate(result),
-                "goal": words.goal(result),
+                "sentence": sentences.certificate(result),
+                "goal": sentences.goal(result),
                 "about": result.notes.about,
                 "is_about_rows": result.notes.is_about_rows,
                 "min_fidelity": result.min_fidelity,
@@ -147,12 +147,12 @@ class FitAnswer:
         own = result.notes.is_about_rows
         colour = "green" if result.is_certified and own else "yellow"
         console.say(console.bold(measured.headline(), colour), stderr=stderr)
-        threshold = in_options(words.rank(result))
+        threshold = in_options(sentences.rank(result))
         if not result.deficiency:
-            threshold = words.threshold(estimator.threshold_, result)
+            threshold = sentences.threshold(estimator.threshold_, result)
         told = (
-            words.certificate(result),
-            words.goal(result),
+            sentences.certificate(result),
+            sentences.goal(result),
             result.notes.confidence,
             *self.notes,
             self.no_floor,
@@ -169,7 +169,7 @@ class FitAnswer:
                 result.names[j],
                 console.number(measured.fidelity[j]),
                 console.number(result.rho_min[j]),
-                words.price(result.prices[j]),
+                sentences.price(result.prices[j]),
                 console.number(measured.residual[j]),
             )
             for j in shown

@@ -52,8 +52,8 @@ def _possible(data: Dataset, options: InspectOptions) -> dict[str, Any]:
     floors = _floors(data, options)
     if deficiency is not None:
         return {
-            "dependent": [str(r) for r in deficiency.relations] or [deficiency.told()],
-            "reason": in_options(deficiency.told()),
+            "dependent": [str(r) for r in deficiency.relations] or [deficiency.explain()],
+            "reason": in_options(deficiency.explain()),
             "redundant": deficiency.redundant,
             "rank": deficiency.rank,
             "least_residual": welch(len(names), deficiency.rank),

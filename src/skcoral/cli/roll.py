@@ -13,7 +13,7 @@ from skcoral.cli.options import RollOptions
 from skcoral.cli.outputs import all_or_none, check_output, destination
 from skcoral.cli.run import NOT_CERTIFIED, OK
 from skcoral.core.requirements import whole_number
-from skcoral.show import sentences as words
+from skcoral.show import sentences
 from skcoral.workflow.rolling import RollingPass
 
 _AS_GIVEN = (
@@ -97,7 +97,7 @@ def _show(run: RollingPass, options: RollOptions, written: list[str]) -> None:
     ends = largest["largest_before"], largest["largest_after"]
     told = [
         f"{run.status.total():,} windows{groups}: {kinds}.",
-        words.windows(*ends, run.least["min_fidelity"], bounds),
+        sentences.windows(*ends, run.least["min_fidelity"], bounds),
         f"{run.without.total():,} of {run.n_rows:,} rows have no output: {why}. "
         "Their variables are left empty."
         if why

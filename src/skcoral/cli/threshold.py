@@ -14,7 +14,7 @@ from skcoral.cli.options import TableOptions
 from skcoral.cli.run import NOT_CERTIFIED, OK
 from skcoral.core.results import Threshold
 from skcoral.core.tolerances import OPTIMAL_GAP
-from skcoral.show import sentences as words
+from skcoral.show import sentences
 
 
 def threshold(options: TableOptions) -> int:
@@ -32,7 +32,7 @@ def threshold(options: TableOptions) -> int:
             say_threshold(record)
         else:  # no outputs are uncorrelated, and there is no ρ★
             state = "certified" if record["certified"] else "NOT certified"
-            console.say(words.threshold(th), f" Gap {th.gap:.1e}, {state}.")
+            console.say(sentences.threshold(th), f" Gap {th.gap:.1e}, {state}.")
         console.say_each([*notes(data), constant_note(data)])
         rows = [
             (name, console.number(f, 6), weight_text(w))

@@ -15,7 +15,7 @@ from skcoral.cli.run import NOT_CERTIFIED, OK
 from skcoral.core.goals import Budget, Floors
 from skcoral.core.results import Threshold
 from skcoral.exceptions import CertificateError
-from skcoral.show import sentences as words
+from skcoral.show import sentences
 
 _SAME = "Give the options of the fit: --covariance, --weights."
 
@@ -59,7 +59,7 @@ def verify(options: VerifyOptions) -> int:
         return status
     console.say(console.bold(f"{options.certificate}: true of {options.file}.", "green"))
     how = "proved in ball arithmetic" if options.rigorous else "re-checked, rounding included"
-    told = result.status if is_threshold else words.status(result)
+    told = result.status if is_threshold else sentences.status(result)
     console.say(f"{console.counted(len(claims), 'claim')}, {how}; status: {told}.")
     least = "the threshold" if is_threshold else "the least possible residual"
     console.say(f"{lower:.9g} ≤ {least} ≤ {upper:.9g}")

@@ -120,7 +120,7 @@ class Deficiency:
             remedy = f"dropping {listing(self.redundant)}, or {_SHRINKAGE}"
         return reason, remedy
 
-    def told(self) -> str:
+    def explain(self) -> str:
         """Which problem is solved, why, and what exact decorrelation would need."""
         reason, remedy = self._reason_and_remedy()
         r, p = self.factor.shape
@@ -134,7 +134,7 @@ class Deficiency:
 
     def warning(self) -> str:
         """The same for those who call the library, with the way to refuse such input."""
-        return f"{self.told()} Nothing is regularised; on_singular='raise' refuses such input."
+        return f"{self.explain()} Nothing is regularised; on_singular='raise' refuses such input."
 
     def error(self, what: str = "Exact decorrelation") -> SingularCorrelationError:
         """The refusal of such a matrix by what needs all directions."""

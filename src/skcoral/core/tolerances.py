@@ -14,5 +14,5 @@ BUDGET_TOL = 1e-9  # by how much a residual budget may be exceeded, relative to 
 REPORTED_TOL = 1e-9  # a reported number against its definition, relative to max(1, number)
 PRICE_TOL = 1e-6  # prices that are no multipliers themselves, relative to max(1, price)
 FACTOR_TOL = 1e-10  # entries of AᵀA against those of a singular R
-CROWDED = 1e-10  # a residual correlation that makes a floor of one cost anything
+CORRELATED = 1e-10  # a residual correlation that makes a floor of one cost anything
 BOUND_TOL = 1e-12  # by how much a bound on the threshold may be overstated

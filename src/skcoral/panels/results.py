@@ -16,7 +16,7 @@ from skcoral.estimator import CORAL
 from skcoral.exceptions import SkippedWindowsWarning, warn
 from skcoral.panels.solver import NUMBERS, Warned
 from skcoral.panels.windows import Windows
-from skcoral.show import sentences as words
+from skcoral.show import sentences
 
 Frame = Callable[[dict[str, Any], dict[str, Any]], Any]
 
@@ -148,7 +148,7 @@ class Panel(Drawn):
         windows = "window" if len(self) == 1 else "windows"
         lines = [f"{len(self):,} {windows} of {len(self.names)} outputs: {kinds}."]
         figures = ("largest_before", "largest_after", "min_fidelity", "threshold")
-        lines.append(words.windows(*(self.columns[name] for name in figures)))
+        lines.append(sentences.windows(*(self.columns[name] for name in figures)))
         return "\n".join(line for line in lines if line)
 
     def _glance(self) -> tuple[tuple[str, ...], list[list[Any]]]:

@@ -12,8 +12,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 from skcoral import CORAL, threshold
-from skcoral.show import report
-from skcoral.show import sentences as words
+from skcoral.show import report, sentences
 from skcoral.show.report import pictures
 
 EVIL = [
@@ -106,7 +105,7 @@ def test_every_section_is_there(wine_page):
 def test_numbers_are_those_of_the_result(wine_facts, wine_page, wine, conic_optimum):
     text = html.unescape(wine_page)
     assert wine_facts.measured.headline() in text
-    assert words.certificate(wine_facts.result) in text
+    assert sentences.certificate(wine_facts.result) in text
     assert f"{conic_optimum(wine.correlation, 0.85):.6g}" in text
     th = threshold(wine.correlation)
     assert f"{th.lower:.9f} to {th.upper:.9f}" in text
@@ -277,14 +276,16 @@ def test_guarantee_in_every_state(wine):
 
     exact = decorrelate(wine.correlation)
     assert ", 12 of 13 variables keep 0.826, the rest more." in exact.summary()
-    assert "uncorrelated" in words.certificate(exact)
+    assert "uncorrelated" in sentences.certificate(exact)
     best = decorrelate(wine.correlation, 0.85)
-    assert words.certificate(best).startswith("Certified for the matrix given: no transformation")
+    assert sentences.certificate(best).startswith(
+        "Certified for the matrix given: no transformation"
+    )
     mixed = decorrelate(wine.correlation, np.linspace(0.5, 0.9, 13))
     assert "Floors from 0.5 to 0.9" in mixed.summary()
     found = replace(best, status="best_found", lower_bound=0.01)
-    assert words.certificate(found).startswith("Not certified")
-    assert "can have less than 0.01" in words.certificate(found)
+    assert sentences.certificate(found).startswith("Not certified")
+    assert "can have less than 0.01" in sentences.certificate(found)
     assert not found.is_certified
     assert best.is_certified
 

@@ -14,7 +14,7 @@ from skcoral import certificates
 from skcoral.core.lowrank import LowRankTransform
 from skcoral.core.results import Array, Decorrelation, Threshold
 from skcoral.data.effects import Measured
-from skcoral.show import sentences as words
+from skcoral.show import sentences
 from skcoral.show.pictures.fidelity import baseline_fidelities
 from skcoral.show.pictures.frontier import curve_of
 from skcoral.show.report.regression import Regressions, regressions
@@ -140,7 +140,7 @@ def gather(
     if n_points is None:
         n_points = _affordable(_POINTS, p)
         n_points = min(n_points, _DEPENDENT) if result.deficiency else n_points
-    notes = [*notes, words.unfloored(result, estimator.rho_min)]
+    notes = [*notes, sentences.unfloored(result, estimator.rho_min)]
     if X is not None and folds is None:
         folds, why = _affordable_folds(len(X), p, (known or {}).get("groups"))
         notes.append(why)

@@ -17,7 +17,7 @@ from skcoral.core.requirements import listing
 from skcoral.core.results import Array, Decorrelation
 from skcoral.estimator.rows import column_names
 from skcoral.renamed import refusing_former_parameters
-from skcoral.show import sentences as words
+from skcoral.show import sentences
 from skcoral.show.pictures import FrontierDisplay
 from skcoral.show.report import pictures
 from skcoral.show.report.facts import ReportFacts, column_of, top_sources
@@ -71,10 +71,10 @@ def render(facts: ReportFacts) -> str:
         result=result,
         measured=measured,
         sure=getattr(facts.estimator, "confidence_", None),
-        words=words,
+        sentences=sentences,
         about_rows=about_rows,
         state=("" if plain else " open") if facts.passed else " failed",
-        promise=" ".join(filter(None, (words.certificate(result), words.goal(result)))),
+        promise=" ".join(filter(None, (sentences.certificate(result), sentences.goal(result)))),
         asked=[
             *_asked(facts.estimator, result),
             *([("outcome", f"{facts.outcome}, not among the variables")] if facts.outcome else []),
@@ -107,7 +107,7 @@ def _certificate(facts: ReportFacts) -> list[tuple[str, str]]:
     result, th = facts.result, facts.threshold
     known = []
     if th is not None:
-        what = f"threshold ρ★{words.of_threshold(result)}"
+        what = f"threshold ρ★{sentences.of_threshold(result)}"
         if result.deficiency:
             what = "highest floor of the least residual"
         binding = listing(th.binding, 6, quote="")
@@ -123,7 +123,7 @@ def _certificate(facts: ReportFacts) -> list[tuple[str, str]]:
         ("residual", f"{result.objective:.9g}"),
         ("lower bound", f"{max(result.lower_bound, 0.0):.9g}"),
         ("gap", f"{max(result.gap, 0.0):.1e}"),
-        ("status", words.status(result)),
+        ("status", sentences.status(result)),
         *known,
         ("independent check", "passed" if facts.passed else f"FAILED: {'; '.join(facts.problems)}"),
     ]
@@ -135,11 +135,11 @@ def _curve(facts: ReportFacts) -> dict[str, Any] | None:
         return None
     R = facts.R if result.anchors is None and not result.deficiency else None
     display = FrontierDisplay.from_result(facts.frontier, R, chosen=result)
-    measure = words.CRITERIA[display.criterion]
+    measure = sentences.CRITERIA[display.criterion]
     return {
         "measure": measure,
         "points": len(display.rho_min),
-        "proved": words.proved_points(facts.frontier),
+        "proved": sentences.proved_points(facts.frontier),
         "picture": pictures.frontier(display, f"Trade-off curve: {measure} against the floor"),
     }
 
@@ -208,7 +208,7 @@ def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
         goal = (
             f"the least residual with a floor for each variable, {min(floors):g} to {max(floors):g}"
         )
-    asked = [("goal", goal), ("residual measured by", words.CRITERIA[result.criterion])]
+    asked = [("goal", goal), ("residual measured by", sentences.CRITERIA[result.criterion])]
     if estimator.n_samples_seen_:  # 0 where a matrix was given
         asked.append(("rows", f"{estimator.n_samples_seen_:,}"))
     asked.append(("variables", str(len(estimator.correlation_))))
@@ -222,7 +222,7 @@ def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
         asked.append(("confidence", said))
     if estimator.estimate_.weighted:
         asked.append(("weights", "rows are weighted"))
-    asked.append(("outputs", words.units(result, estimator.output_scale)))
+    asked.append(("outputs", sentences.units(result, estimator.output_scale)))
     return asked
 
 
@@ -237,7 +237,7 @@ def _without_floors(estimator: Any, result: Decorrelation) -> str:
 
 def _warnings(estimator: Any, result: Decorrelation) -> list[str]:
     notes = result.notes.new_rows, result.notes.guarantee
-    out = [said for said in (words.rank(result), *notes) if said]
+    out = [said for said in (sentences.rank(result), *notes) if said]
     n, p = estimator.n_samples_seen_, len(estimator.correlation_)
     if 0 < n < 10 * p:
         out.append(

@@ -32,7 +32,7 @@ def singular_budget(
     settings: Settings,
     *,
     dense: bool = True,
-    there: Any = None,
+    like: Any = None,
 ) -> Solution:
     """Find the largest common floor whose residual stays within ``budget``, at rank r < p.
 
@@ -41,7 +41,7 @@ def singular_budget(
     InfeasibleError
         No transformation of this rank has a residual as small.
     """
-    A = found.factor if there is None else to_device(found.factor, there)
+    A = found.factor if like is None else to_device(found.factor, like)
     p = A.shape[1]
     problem = frame_problem(A, found, settings)
     criterion = problem.criterion
@@ -137,10 +137,10 @@ def singular_frontier(
     settings: Settings,
     *,
     n_points: int = 25,
-    there: Any = None,
+    like: Any = None,
 ) -> Frontier:
     """Compute the frontier of a matrix of rank r < p: from the threshold to one by default."""
-    A = found.factor if there is None else to_device(found.factor, there)
+    A = found.factor if like is None else to_device(found.factor, like)
     p = A.shape[1]
     problem = frame_problem(A, found, settings)
     reached = frame_threshold(A, tol=problem.tol)

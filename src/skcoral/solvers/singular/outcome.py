@@ -30,7 +30,7 @@ def solve_singular(
     settings: Settings,
     *,
     dense: bool = True,
-    there: Any = None,
+    like: Any = None,
     warm: Decorrelation | None = None,
 ) -> Solution:
     """Least residual for a correlation matrix of rank r < p.
@@ -45,7 +45,7 @@ def solve_singular(
         Criterion, pair weights, tolerance.
     dense : bool
         Whether ``T`` and ``correlation`` are p × p arrays or factors.
-    there : array, optional
+    like : array, optional
         The matrix as the user gave it: the algebra runs in its library and on its device.
     warm : Decorrelation, optional
         The answer to a neighbouring problem of the same variables, such as the window before in a
@@ -53,7 +53,7 @@ def solve_singular(
         for outputs begins; one further start is tried instead of twelve. Bounds and certificate
         are found as without it.
     """
-    A = found.factor if there is None else to_device(found.factor, there)
+    A = found.factor if like is None else to_device(found.factor, like)
     if warm is not None and warm.T.shape[0] != A.shape[1]:  # coefficients on other variables
         warm = None
     problem = frame_problem(A, found, settings, starts=STARTS if warm is None else 1)
@@ -117,13 +117,13 @@ def dual_of(answer: Answer, A: Array, criterion: Criterion, *, dense: bool = Tru
 
 
 def singular_threshold(
-    found: Deficiency, settings: Settings, *, dense: bool = True, there: Any = None
+    found: Deficiency, settings: Settings, *, dense: bool = True, like: Any = None
 ) -> SingularThreshold:
     """Both ends of the largest common floor at which the residual has its least value.
 
     The callback is called as ``callback(iteration, upper, lower)`` at the end.
     """
-    A = found.factor if there is None else to_device(found.factor, there)
+    A = found.factor if like is None else to_device(found.factor, like)
     reached: FrameThreshold = frame_threshold(A, tol=settings.tol, max_iter=_THRESHOLD_STEPS)
     if settings.callback is not None:
         settings.callback(reached.n_iter, reached.upper, reached.lower)
