@@ -147,24 +147,25 @@ def cells() -> list[tuple[str, int, int, str]]:
 
 
 def as_table(records: list[dict[str, Any]]) -> str:
-    """The results as a table in Markdown, with the number of tables of every cell."""
-    lines = [
-        "| rows | p | n | floor | tables | plain floors hold | confident floors hold | bounds hold "
-        "| residual bounds hold | interval holds ρ★ | mean raise | residual, plain → confident |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
+    """The results as a table in Markdown; arrows tell floors above ρ★ from those below."""
+    counted = ("ρ★" if name == "interval" else name for name in COUNTED)
+    header = ["rows", "p", "n", "floor", *counted, "price"]
+    lines = [f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
     for r in sorted(records, key=lambda r: (KINDS.index(r["kind"]), r["p"], r["n"], r["side"])):
-        share = [f"{100 * r[name]:.0f} %" for name in COUNTED]
-        lines.append(
-            f"| {r['kind']} | {r['p']} | {r['n']:,} | {r['floor']:.3f} ({r['side']} ρ★) | "
-            f"{r['tables']} | {' | '.join(share)} | {r['raise']:.3f} | "
-            f"{_residual(r['price_plain'])} → {_residual(r['price'])} |"
-        )
+        cells = [
+            r["kind"],
+            str(r["p"]),
+            f"{r['n']:,}",
+            f"{r['floor']:.3f}{'↑' if r['side'] == 'above' else '↓'}",
+            *(f"{100 * r[name]:.1f}" for name in COUNTED),
+            f"{_residual(r['price_plain'])}→{_residual(r['price'])}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def _residual(value: float) -> str:
-    return "0" if value < 1e-9 else f"{value:.3g}"
+    return "0" if value < 0.005 else f"{value:.2f}"
 
 
 def write(records: list[dict[str, Any]], page: Path) -> None:
