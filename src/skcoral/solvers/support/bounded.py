@@ -35,7 +35,7 @@ from skcoral.solvers.support.objectives import (
 )
 from skcoral.solvers.support.pattern import Mask
 from skcoral.solvers.support.quasi_newton import Rows, descend
-from skcoral.solvers.support.search import random_starts
+from skcoral.solvers.support.search import distinct, random_starts
 from skcoral.solvers.support.solver import SupportProblem, solve_unbounded
 
 # One loss per round of the augmented Lagrangian.
@@ -44,7 +44,7 @@ _LOSSES: dict[str, list[Loss]] = {
     "worst": [squared_loss] * 2 + [power_loss(q) for q in (6.0, 12.0, 30.0, 80.0, 200.0)],
     "absolute": [squared_loss] * 2 + [absolute_loss(w) for w in (0.1, 0.03, 0.01, 3e-3, 1e-3)],
 }
-_REPAIRED = 4
+_REPAIRED = 6
 _LARGEST_NEWTON = 700
 _WIDTHS = (1e-3, 1e-6, 1e-9)
 _POSITIVE = 1e-12  # a floor that keeps fidelities positive: with bounds, signs are not free
@@ -95,7 +95,7 @@ def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Soluti
     starts = np.concatenate((unfold(space, space.points(stack), 1e-2), drawn))
     points = _augmented(space, starts, lower, upper, criterion)
     candidates = [safe, *[w for w in warm if _inside(problem, w, lower, upper)]]
-    for T in _ranked(space, points, lower, upper, criterion)[:_REPAIRED]:
+    for T in _ranked(space, points, lower, upper, criterion):
         repaired = _repaired(columns, T, floors)
         if repaired is not None:
             candidates.append(repaired)
@@ -173,12 +173,12 @@ def _augmented(
 def _ranked(
     space: Caps, points: Array, lower: Array, upper: Array, criterion: Criterion
 ) -> list[Array]:
-    """Transformations by criterion, those that nearly keep the bounds first."""
+    """The best distinct transformations, those that nearly keep the bounds first."""
     T = space.transform(points)
     violation = np.maximum(lower - T, T - upper).max(axis=(1, 2))
     value = criteria.values(criterion, residuals(space, points))
     order = np.lexsort((value, violation > 1e-4))
-    return list(T[order])
+    return list(T[order[distinct(value[order], _REPAIRED)]])
 
 
 def _refined(

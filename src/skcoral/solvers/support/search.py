@@ -104,7 +104,7 @@ class Search:
         found = found.merge(self.run(random_starts(self.space, n - n // 2, rng)))
         for size in map(len, np.array_split(np.arange(n // 2), _ROUNDS)):
             if size:
-                parents = found.points[_distinct(found.values, _PARENTS, _APART)]
+                parents = found.points[distinct(found.values, _PARENTS, _APART)]
                 starts = midpoints(self.space, parents, size, rng)
                 found = found.merge(self.run(starts, on_caps=True, detours=False))
         return found
@@ -134,7 +134,7 @@ class Search:
         if self.criterion != "squared" and values.min() > _NOTHING_LEFT:
             order = np.argsort(values, kind="stable")
             count = max(_LEAST_REFINED, int(_REFINED_SHARE * len(starts)))
-            for k in order[_distinct(values[order], count)]:
+            for k in order[distinct(values[order], count)]:
                 rough = refine(self.space, points[k], self.criterion, rough=True)
                 points[k], values[k] = rough.U, rough.value
             np.minimum.at(reached, owner, values)
@@ -149,7 +149,7 @@ class Search:
         """Refine the best few distinct candidates; never makes the best of them worse."""
         if found.best.worst <= _NOTHING_LEFT:
             return replace(found, best=replace(found.best, converged=True))
-        chosen = _distinct(found.values, 1 if only_best else _FINISHED[self.criterion])
+        chosen = distinct(found.values, 1 if only_best else _FINISHED[self.criterion])
         if self.criterion == "squared" and self.space.valid.sum() > _LARGEST_NEWTON:
             ends = self._descend_further(found.points[chosen])
         else:
@@ -228,7 +228,7 @@ class Search:
         return criteria.values(self.criterion, residuals(self.space, points))
 
 
-def _distinct(values: Array, count: int, apart: float = _DISTINCT) -> NDArray[np.intp]:
+def distinct(values: Array, count: int, apart: float = _DISTINCT) -> NDArray[np.intp]:
     """Positions of the few best values that differ from one another."""
     chosen: list[int] = []
     for k, value in enumerate(values):
