@@ -1,5 +1,7 @@
 """Lower bounds against independent semidefinite programmes and against feasible points."""
 
+from dataclasses import replace
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -7,7 +9,9 @@ import scipy.linalg as sla
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skcoral import decorrelate
 from skcoral.bounds.support import proved_bound
+from skcoral.certificates import check
 from skcoral.core.certificate import Certificate
 from skcoral.exceptions import CertificateError
 from skcoral.solvers.support.caps import feasible_set
@@ -233,12 +237,12 @@ def test_tampered_certificates_are_refused(sparse_cases):
         )
     with pytest.raises(CertificateError, match="4 by 4"):
         proved_bound(np.eye(p + 1), np.zeros(p + 1), bound.certificate)
-    for other in ({}, {"weights": np.ones(p), "S": np.eye(p)}):
-        with pytest.raises(CertificateError, match="of kind 'support', got 'exact'"):
-            proved_bound(R, np.zeros(p), Certificate("exact", other, {}))
-    incomplete = {name: array for name, array in arrays.items() if name != "P"}
-    with pytest.raises(CertificateError, match="no array P"):
-        proved_bound(R, np.zeros(p), Certificate("support", incomplete, bound.certificate.info))
+    honest = decorrelate(R, 0.9, support=mask)
+    for kind, left_out in (("exact", ()), ("support", ("support",)), ("support", ("slope",))):
+        kept = {n: a for n, a in honest.certificate.arrays.items() if n not in left_out}
+        forged = Certificate(kind, kept, honest.certificate.info)
+        with pytest.raises(CertificateError, match="holds no array"):
+            check(replace(honest, certificate=forged), R)
     weaker = Certificate("support", {**arrays, "P": 3 * arrays["P"]}, bound.certificate.info)
     assert proved_bound(R, np.zeros(p), weaker) < bound.value
 

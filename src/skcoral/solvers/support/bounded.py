@@ -195,10 +195,10 @@ def _refined(
     """
     found: list[Array] = []
     for width in _WIDTHS:
-        floors = np.where(space.floors < 1, np.maximum(space.floors - width, _POSITIVE), 1.0)
+        floors = np.where(space.floors < 1, np.maximum(space.floors - width, 0.0), 1.0)
         wider = replace(space, floors=floors)
-        intervals = Intervals.of(wider, bounds[0] - width, bounds[1] + width)
-        start = space.points(T[None])[0]
+        intervals = Intervals.of(wider, bounds[0] - width, bounds[1] + width, -width)
+        start = space.coordinates(T[None])[0]
         end = refine(wider, start, problem.criterion, intervals=intervals)
         repaired = _repaired(columns, space.transform(end.U[None])[0], problem.floors)
         if repaired is None:

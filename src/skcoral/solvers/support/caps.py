@@ -72,10 +72,14 @@ class Caps:
         """Coefficients (S, p, k) of points (S, k, m)."""
         return np.asarray(np.matmul(U.swapaxes(0, 1), self.axes).transpose(1, 2, 0))
 
+    def coordinates(self, T: Array) -> Array:
+        """Inverse of :meth:`transform`, for any coefficients on the support."""
+        image = np.matmul(self.R, np.where(self.mask, T, 0.0)).transpose(2, 0, 1)
+        return np.asarray(np.matmul(image, self.axes.swapaxes(1, 2)).swapaxes(0, 1))
+
     def points(self, T: Array) -> Array:
         """Points (S, k, m) of coefficients (S, p, k): masked, rescaled, and put on their caps."""
-        image = np.matmul(self.R, np.where(self.mask, T, 0.0)).transpose(2, 0, 1)
-        return self.onto_caps(np.matmul(image, self.axes.swapaxes(1, 2)).swapaxes(0, 1))
+        return self.onto_caps(self.coordinates(T))
 
     def onto_caps(self, U: Array) -> Array:
         """Nearest unit vectors with first entry at least the floor; a sign change is free."""

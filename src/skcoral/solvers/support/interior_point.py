@@ -71,9 +71,15 @@ class Intervals:
     offsets: Array
 
     @classmethod
-    def of(cls, caps: Caps, lower: Array, upper: Array) -> Intervals:
-        """The intervals of the coefficients of columns that are not fixed."""
-        parts = []
+    def of(cls, caps: Caps, lower: Array, upper: Array, least: float) -> Intervals:
+        """The intervals of the coefficients of columns that are not fixed.
+
+        A column without a floor keeps its fidelity above ``least``: its sign is no longer free.
+        """
+        signed = np.flatnonzero(caps.floors == 0)
+        axis = np.zeros((len(signed), caps.m))
+        axis[:, 0] = 1.0
+        parts = [(signed, axis, np.full(len(signed), least))]
         for sign, ends in ((1.0, lower), (-1.0, upper)):
             i, j = np.nonzero(np.isfinite(ends) & caps.mask & (caps.floors < 1.0))
             parts.append((j, sign * caps.axes[j, :, i], sign * ends[i, j]))
