@@ -25,7 +25,7 @@ from skcoral.solvers.tradeoff.inflation_point import Point, off_diagonal, start
 _AIM = 0.01 * LIMIT_GAP  # gap to stop at
 _ENOUGH, _PATIENCE = 0.1 * LIMIT_GAP, 3  # gap to stop at where so many further steps do not help
 _MAX_STEPS = 100
-_FIRST = 0.1  # the sum of the products λ_j z_j at the start
+_FIRST = 0.3  # the sum of the products λ_j z_j at the start
 _WORSE = 3.0  # factor by which a step may increase what is left of the equations
 _AHEAD = 0.002  # μ stays above this share of what is left of the equations, per variable
 _SHORTEST = 1e-6  # step, as a part of Newton's

@@ -85,14 +85,16 @@ class Point:
 
 
 def start(R: Array, limit: float) -> Point:
-    """Between the identity and R, at half of the share that the limit allows; equal weights."""
+    """Equal weights, and G between I and R at nine tenths of the share that the limit allows."""
     A: Array = np.asarray(np.linalg.cholesky(R).T, dtype=np.float64)
     gains = Gains(A, limit - 1.0)
     p, (values, vectors) = gains.p, np.linalg.eigh(R)
     low, high = 0.0, 1.0
-    for _ in range(30):
+    for _ in range(60):
         part = 0.5 * (low + high)
-        vif = (vectors**2 @ (1.0 / (1.0 + part * (values - 1.0)))).max()
-        low, high = (low, part) if 1.0 - 1.0 / vif > 0.5 * gains.share else (part, high)
+        change = part * (values - 1.0)
+        # diag (I + part (R - I))⁻¹ - 1, whose term of first order is zero
+        over = float((vectors**2 @ (change**2 / (1.0 + change))).max())
+        low, high = (low, part) if over / (1.0 + over) > 0.9 * gains.share else (part, high)
     own = np.eye(p)
     return Point(gains, own + low * (R - own), np.full(p, 1.0 / p))
