@@ -22,6 +22,9 @@ from skcoral.core.arrays import (
     diagonal,
     identity,
     inner,
+    inverse_factored,
+    library,
+    own_diagonal,
     scaled,
     submatrix,
     to_device,
@@ -31,7 +34,7 @@ from skcoral.core.arrays import (
 from skcoral.solvers.tradeoff.binding import binding_floors
 from skcoral.solvers.tradeoff.interior import Allowance, follow
 from skcoral.solvers.tradeoff.pairs import Bounded, PairModel, Quadratic
-from skcoral.solvers.tradeoff.points import Problem, start_from
+from skcoral.solvers.tradeoff.points import Problem, State, start_from
 
 Index = NDArray[np.intp]
 
@@ -41,6 +44,7 @@ TIE = 1e-9  # what the tie-break may add to the worst pair, so that it has room 
 _SHARE, _FINAL = 1e-11, 1e-13
 _TOLERANCE = 1e-11  # of the sum of squares by which its equations may be violated
 _START = 0.1  # products at its start
+_CENTRED = 0.01  # least products where it starts from the centre
 _NEAR = 1e-3  # of the room above its floor that an output which may bind has left
 _FAILED = 1e-6  # violation of the equations where a guess of the binding floors was wrong
 
@@ -53,11 +57,13 @@ def break_ties(
     T: Any,
     worst: float,
     allowance: Allowance,
+    near: tuple[State, Index] | None = None,
 ) -> Iterator[tuple[Index, Any]]:
     """Minimise the squares of the other pairs, the outputs ``T`` of ``members`` held.
 
     Pairs that count may reach ``worst`` over their weight, or must vanish where that is zero.
-    Yields for every guess of the floors that bind the variables decided on
+    ``near`` is where the first level ended, with its variables: far fewer steps lead on from there
+    than from the sources. Yields for every guess of the floors that bind the variables decided on
     either level and their transformation; the completion tells whether the guess was right.
     ``allowance`` is charged for every step.
     """
@@ -82,13 +88,16 @@ def break_ties(
     room = ((1.0 + TIE) * worst + TIE) / np.where(counts, weights, 1.0)
     if worst > 0.0 and np.max(room[counts], initial=0.0) > 10.0 * TIE:
         counted = to_device(counts.astype(np.float64), R)
-        S = sources * problem.pairs
-        model = Bounded.squares(to_device(room, R), problem.pairs, counted, S, _START)
+        within = to_device(room, R)
+        if near is not None and np.isin(others, near[1]).all():
+            first = _from_centre(problem, within, counted, T, members, others, *near)
+        else:
+            S = sources * problem.pairs
+            model = Bounded.squares(within, problem.pairs, counted, S, _START)
+            first = start_from(problem, model, _START)
     else:
         model = Quadratic(to_device(np.where(live & ~counts, 1.0, 0.0), R))
-    # The end of the first level is no better start: well centred there, but up to four times as
-    # many steps away where many floors are left open.
-    first = start_from(problem, model, _START)
+        first = start_from(problem, model, _START)
     towards = partial(follow, tolerance=_TOLERANCE, size_of=_squares, allowance=allowance)
     end = towards(problem, first, share=_SHARE)
     if not end.done:
@@ -105,6 +114,39 @@ def break_ties(
             order = np.argsort(every[keep])
             found = submatrix(U, keep, keep) @ progress.state.T
             yield every[keep][order], submatrix(found, order, order)
+
+
+def _from_centre(
+    problem: Problem,
+    bounds: Any,
+    bound: Any,
+    T: Any,
+    members: Index,
+    others: Index,
+    state: State,
+    active: Index,
+) -> State:
+    """Start from the end of the first level: the centre of what it leaves open.
+
+    There the derivatives of the logarithms of ``P``, ``z`` and the slacks balance, so that τ times
+    them is nearly dual feasible for a τ beside which the residual correlations are small.
+    """
+    held, p = len(members), problem.p
+    m, o = np.searchsorted(active, members), np.searchsorted(active, others)
+    across = library(T).linalg.solve(T, submatrix(state.T, m, o)) if held else zeros((0, p), T)
+    T = block_triangular(identity(held, state.T), across, submatrix(state.T, o, o))
+    nothing = zeros((held, p - held), state.T)
+    P = block_triangular(zeros((held, held), state.T), nothing, submatrix(state.P, o, o))
+    W = problem.root.T @ T
+    S = (W.T @ W + P) * problem.pairs
+    own = own_diagonal(P) ** 0.5
+    mu = max(_CENTRED, float(library(S).max(abs(S) * own[:, None] * own[None, :])))
+    model = Bounded.squares(bounds, problem.pairs, bound, S, _CENTRED, 0.999)
+    z = to_device(np.concatenate([np.ones(held), np.asarray(to_host(state.z))[o]]), state.T)
+    free = problem.block
+    H = mu * inverse_factored(problem.definite(P)) * free
+    H = H + (model.a - model.b + model.s) * model.bound * (1.0 - free)
+    return State(H, mu / z * problem.free, z, T, W, P, model)
 
 
 def _squares(G: Any) -> float:

@@ -189,11 +189,16 @@ class Bounded(_TwoSided):
         return cls(live, even, 1.0 * even, u, v, live, c, s, 0.0)
 
     @classmethod
-    def squares(cls, bounds: Any, live: Any, bound: Any, S: Any, mu: float) -> Bounded:
-        """Squares within ``bounds`` where ``bound`` is one: start from ``S``, moved inside."""
+    def squares(
+        cls, bounds: Any, live: Any, bound: Any, S: Any, mu: float, share: float = 0.9
+    ) -> Bounded:
+        """Squares within ``bounds`` where ``bound`` is one: start from ``S``, moved inside.
+
+        ``share`` is how far towards the bounds it may stay.
+        """
         xp = library(S)
         c = bounds * bound
-        inside = xp.clip(S, -0.9 * c, 0.9 * c)
+        inside = xp.clip(S, -share * c, share * c)
         s = inside * bound + S * (1.0 - bound)
         exact = c - inside * bound + (1.0 - bound), c + inside * bound + (1.0 - bound)
         u, v = (xp.clip(slack, _LEAST, None) for slack in exact)

@@ -231,7 +231,7 @@ class Search:
             if found is None or found[2].tobytes() in tried:
                 return None
             tried.add(found[2].tobytes())
-            candidate = self._completed(found, final=final)
+            candidate = self._completed(found, final=final, at=at)
             inexact = self.criterion == "squared" and (self.rough or problem.p > FORMED)
             if candidate.complete and inexact and not problem.fixed[found[2]].all():
                 solved = self.finish(candidate) if self.rough else None
@@ -242,7 +242,7 @@ class Search:
                 found = self._newton(problem, H, keep, self.goals[1])
                 if found is None:
                     return None
-                candidate = self._completed(found, final=final)
+                candidate = self._completed(found, final=final, at=at)
             if candidate.complete:
                 return self.finish(candidate)
             dual, T, keep = found
@@ -258,13 +258,14 @@ class Search:
             del candidate, found, dual, T  # large matrices
         return None
 
-    def _completed(self, found: Binding, *, final: bool) -> Candidate:
-        """Complete the other outputs, or at last what the criterion leaves open."""
+    def _completed(self, found: Binding, *, final: bool, at: Any = None) -> Candidate:
+        """Complete the other outputs, or at last what the criterion leaves open, from ``at``."""
         dual, T, _ = found
         candidate = complete(self.R, self.floors, T, dual)
         if candidate.complete or not final:
             return candidate
-        return self._undecided(dual, T, self._worst(dual.members, T))
+        centre = at if isinstance(at, State) else None
+        return self._undecided(dual, T, self._worst(dual.members, T), centre)
 
     def _squares(self, problem: Problem, keep: Index) -> Quadratic:
         """The model of ``keep``, whose problem it is."""
@@ -341,12 +342,15 @@ class Search:
             del found, sub  # large matrices
         return None
 
-    def _undecided(self, dual: DualPoint, T: Any, worst: float) -> Candidate:
+    def _undecided(
+        self, dual: DualPoint, T: Any, worst: float, centre: State | None = None
+    ) -> Candidate:
         """Add the outputs that the criterion leaves open, by the least sum of squares."""
         allowance = self._allowance(_TIE_STEPS)
+        near = None if centre is None else (centre, self.active)
         try:
             for members, outputs in break_ties(
-                self.R, self.floors, self.omega, dual.members, T, worst, allowance
+                self.R, self.floors, self.omega, dual.members, T, worst, allowance, near
             ):
                 candidate = complete(self.R, self.floors, outputs, dual, members)
                 if candidate.complete:
