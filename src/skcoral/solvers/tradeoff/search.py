@@ -11,14 +11,10 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from skcoral.bounds.tradeoff import plain_bound
 from skcoral.core import criteria
 from skcoral.core.arrays import (
     Array,
-    cholesky_or_none,
-    column_dots,
     identity,
-    plus_diagonal,
     submatrix,
     to_device,
     to_host,
@@ -34,11 +30,8 @@ from skcoral.solvers.tradeoff.binding import (
 )
 from skcoral.solvers.tradeoff.entry import entry
 from skcoral.solvers.tradeoff.equations import FORMED
-from skcoral.solvers.tradeoff.feasible import correlation_of, make_feasible
 from skcoral.solvers.tradeoff.floors_of_one import (
     CLOSE,
-    lifted,
-    near_sources,
     subgradient,
     with_fixed,
 )
@@ -47,6 +40,7 @@ from skcoral.solvers.tradeoff.lexicographic import break_ties
 from skcoral.solvers.tradeoff.newton import ACCURATE, Stationary, refine
 from skcoral.solvers.tradeoff.pairs import Quadratic
 from skcoral.solvers.tradeoff.points import Problem, State, start
+from skcoral.solvers.tradeoff.scaled import Scaled
 from skcoral.solvers.tradeoff.solved import Solved, Warm
 
 Index = NDArray[np.intp]
@@ -70,11 +64,13 @@ _FIRST = 1e-2  # multiplier of a floor that joins the binding ones, relative to 
 
 
 class Search:
-    """One problem, its weights scaled to a largest one of one, and the steps spent on it."""
+    """One problem, and the steps spent on it."""
 
-    def __init__(self, R: Any, floors: Array, omega: Array, top: float, settings: Settings) -> None:
-        self.R, self.floors, self.omega, self.top = R, floors, omega, top
-        self.criterion, self.callback = settings.criterion, settings.callback
+    def __init__(self, task: Scaled, settings: Settings) -> None:
+        self.task, self.R, self.floors, self.omega = task, task.R, task.floors, task.omega
+        self.top, self.criterion, self.even = task.top, task.criterion, task.even
+        self.callback = settings.callback
+        R, floors, omega = task.R, task.floors, task.omega
         self.tol, self.max_iter = settings.tol, settings.max_iter
         # Floors this close to one leave an interior that rounding fills.
         self.solved_floors = np.where(floors > CLOSE, 1.0, floors)
@@ -84,7 +80,6 @@ class Search:
         self.share = 1.0  # of the objective that the products make up where the path has come to
         self.rough = False  # whether to end as soon as the gap is within the tolerance
         self.exact: BestExact | ExactThreshold | None = None  # if known, of all variables
-        self.even = bool(np.all(omega + np.eye(len(omega)) == 1.0))
         positive = floors > 0
         live = (omega > 0) & np.outer(positive, positive)
         # A variable none of whose pairs counts is left to the tie-break from the beginning.
@@ -107,9 +102,8 @@ class Search:
     @classmethod
     def of(cls, R: Any, floors: Array, settings: Settings) -> Search | None:
         """Scale the weights; None if all of them are zero."""
-        omega = criteria.pair_matrix(settings.pair_weights, len(floors))
-        top = float(omega.max(initial=0.0))
-        return None if top == 0.0 else cls(R, floors, omega / top, top, settings)
+        task = Scaled.of(R, floors, settings)
+        return None if task is None else cls(task, settings)
 
     def run(self) -> Solved:
         """Follow the path from a cold start."""
@@ -390,45 +384,7 @@ class Search:
 
     def finish(self, candidate: Candidate) -> Solved:
         """Make the candidate feasible to the last digit, and evaluate both bounds."""
-        T, H = to_device(candidate.T, self.R), to_device(candidate.H, self.R)
-        lam = np.maximum(candidate.lam, 0.0)
-        if self.criterion != "squared" or not self.even:
-            H = to_device(criteria.admissible(self.criterion, to_host(H), self.omega), self.R)
-        if np.any((self.floors > CLOSE) & (self.floors < 1.0)):
-            near = near_sources(to_host(self.R), to_host(T), to_host(H), self.floors, lam)
-            T, lam, H = near
-            T, H = to_device(T, self.R), to_device(H, self.R)
-        T = make_feasible(self.R, T, self.floors, candidate.binding)
-        G = correlation_of(self.R, T, precise=not self.even)
-        lam, H = lifted(lam, H, self.floors)
-        omega = None if self.even else self.omega
-        if cholesky_or_none(H) is None:
-            # Rounding has spoiled the dual point; no criterion is negative.
-            lam, H = 0.0 * lam, 1e-16 * identity(len(lam), self.R)
-        fidelity = column_dots(self.R, T)
-        bound = plain_bound(
-            lam,
-            H,
-            self.floors,
-            self.criterion,
-            omega,
-            X=T,
-            fidelity=fidelity,
-            defect=plus_diagonal(1.0 * G, -1.0),
-            R=self.R,
-        )
-        value = criteria.value_there(self.criterion, G, to_device(self.omega, self.R))
-        return Solved(
-            T=np.asarray(to_host(T)),
-            G=np.asarray(to_host(G)),
-            fidelity=fidelity,
-            objective=self.top * value,
-            lower_bound=self.top * bound,
-            lam=self.top * lam,
-            H=self.top * np.asarray(to_host(H)),
-            binding=candidate.binding,
-            n_iter=self.used,
-        )
+        return self.task.finish(candidate, self.used)
 
     def _reporter(self, problem: Problem, members: Index) -> Callable[[Any], object] | None:
         callback = self.callback
