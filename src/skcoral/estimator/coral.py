@@ -55,9 +55,10 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         it, certified. Excludes the others.
     criterion : {"squared", "worst", "absolute"}, default="squared"
         Residual: sum of squared correlations over the pairs, largest one, sum of absolute ones.
-    support : array-like of shape (p, p) of bool, or float, optional
+    support : array-like of shape (p, k) of bool, DataFrame, or float, optional
         Which coefficients of ``T`` may differ from zero (row: source, column: output); a number:
-        those where the absolute correlation in ``correlation_`` exceeds it.
+        those where the absolute correlation in ``correlation_`` exceeds it; a DataFrame with the
+        columns ``source``, ``output``, ``lower`` and ``upper``: signs and intervals as well.
     pair_weights : array-like of shape (p, p), optional
         Weights of the pairs in the residual.
     anchors : array-like of shape (p, k), optional

@@ -240,7 +240,7 @@ def exact_columns(problem: SupportProblem, T: Array) -> Array:
     space = problem.space
     T = np.where(space.mask, T, 0.0)
     T = T * np.where(problem.fidelity(T) < 0, -1.0, 1.0)
-    return raised_to_floors(problem.R, T, space.axes[:, 0].T, np.minimum(space.floors, 1.0))
+    return raised_to_floors(problem.R, T, space.axes[:, 0].T, space.floors)
 
 
 def _solution(problem: SupportProblem, search: Search, found: Found, bound: LowerBound) -> Solution:
