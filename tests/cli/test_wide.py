@@ -72,3 +72,29 @@ def test_a_large_wide_table_needs_no_matrix_of_all_pairs(answer, wide_csv, monke
     status, told = answer("fit", wide_csv, "--rho-min", "0.9")
     assert status == 0
     assert told["rank"] == 29
+
+
+def test_what_takes_long_for_very_many_columns_is_left_out_or_refused(
+    main, answer, tmp_path, monkeypatch
+):
+    path, report = tmp_path / "wide.csv", tmp_path / "r.html"
+    rows = np.random.default_rng(4).normal(size=(3, 12))
+    pd.DataFrame(rows, columns=[f"g{j}" for j in range(12)]).to_csv(path, index=False)
+    assert len(answer("inspect", path)[1]["strongest_pairs"]) == 5
+    monkeypatch.setattr("skcoral.cli.inspect._MOST_PAIRED", 11)
+    monkeypatch.setattr("skcoral.cli.inspect._MOST_COMPARED", 11)
+    monkeypatch.setattr("skcoral.cli.fit._MOST_REPORTED", 11)
+    monkeypatch.setattr("skcoral.cli.frontier._MOST_COLUMNS", 11)
+    status, _, errors = main("frontier", path)
+    assert status == 2
+    assert "there are 12" in errors
+    assert main("frontier", path, "--rho-min", "0.9")[0] in (0, 4)
+    status, told = answer("inspect", path)
+    assert status == 0
+    assert told["strongest_pairs"] == []
+    assert told["floors"] == []
+    assert "Strongest pairs" not in main("inspect", path)[1]
+    status, _, errors = main("fit", path, "--rho-min", "0.9", "--report", report)
+    assert status == 2
+    assert "there are 12" in errors
+    assert not report.exists()

@@ -88,6 +88,7 @@ def _show(source: Source) -> None:
             raise
         st.error(plain(str(error).split("\n")[0], 1200))
         _leave_out_button(broken)
+        st.caption("Or correct these cells and upload the file again.")
         return
     _say_data(problem)
     found = problem.deficiency

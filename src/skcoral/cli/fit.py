@@ -18,6 +18,9 @@ from skcoral.cli.run import NOT_CERTIFIED, OK, NotCertifiedError, UsageError
 from skcoral.models import save_model
 from skcoral.workflow.opening import check_rows
 
+#: Columns that a report may have: it compares all pairs of them, twice, and draws a curve.
+_MOST_REPORTED = 10_000
+
 
 def fit(options: FitOptions) -> int:
     """Fit the table and write what was asked for, all files together or none."""
@@ -39,6 +42,12 @@ def fit(options: FitOptions) -> int:
                 output_scale=options.output_scale != "unit",
                 keep_sources=options.keep_sources,
                 drop_incomplete=options.drop_incomplete,
+            )
+        if options.report is not None and len(data.names) > _MOST_REPORTED:
+            raise UsageError(
+                f"{data.table.label}: a report compares all pairs of columns, and takes up to "
+                f"{_MOST_REPORTED:,} of them; there are {len(data.names):,}.\n"
+                "Leave --report out, or choose fewer columns (--columns)."
             )
         fitted = data.fit(_settings(options, data.names), groups=options.groups)
         if not fitted.check.passed:

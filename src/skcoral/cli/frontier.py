@@ -9,11 +9,14 @@ from skcoral.cli import console
 from skcoral.cli.loading import constant_note, load, notes, record
 from skcoral.cli.options import FrontierOptions
 from skcoral.cli.outputs import all_or_none, check_ending
-from skcoral.cli.run import NOT_CERTIFIED, OK
+from skcoral.cli.run import NOT_CERTIFIED, OK, UsageError
 from skcoral.core.results import Frontier
 from skcoral.core.tolerances import OPTIMAL_GAP
 from skcoral.show.sentences import CRITERIA
 from skcoral.tables.writing import output_format, table_writer
+
+#: Columns whose whole curve is computed: of more, each point takes seconds.
+_MOST_COLUMNS = 10_000
 
 
 def frontier(options: FrontierOptions) -> int:
@@ -25,6 +28,12 @@ def frontier(options: FrontierOptions) -> int:
     files = [path for path in (plot, csv) if path is not None]
     with all_or_none(options.force, *files) as outputs:
         data = load(options)
+        if len(data.names) > _MOST_COLUMNS and not floors:
+            raise UsageError(
+                f"{data.table.label}: the whole curve takes up to {_MOST_COLUMNS:,} columns, and "
+                f"there are {len(data.names):,}.\n"
+                "Name the floors to look at (--rho-min), or choose fewer columns (--columns)."
+            )
         judged = data.judged
         with data.naming(), console.progress("Computing the curve") as tell:
             singular = judged.deficiency is not None

@@ -28,6 +28,9 @@ _LIMITS = {
 }
 #: r²p of systems whose floors are compared in seconds: of full rank, and of lower rank.
 _QUICK, _QUICK_SINGULAR = 5e7, 1e7
+#: Columns whose pairs are all looked at, and whose floors are compared, in seconds: the first takes
+#: time by their square, and the second as long for each of them.
+_MOST_PAIRED, _MOST_COMPARED = 20_000, 10_000
 _QUICK_LIMITS = 3e4  # of systems whose limits are solved for in seconds: up to 31 variables
 _TOO_LARGE = "So many variables take a while: coral frontier compares floors."
 
@@ -76,7 +79,7 @@ def _floors(data: Dataset, options: InspectOptions) -> dict[str, Any]:
     """What usual floors give, with the command for each, and the recommendation."""
     p, deficiency = len(data.names), data.judged.deficiency
     r = p if deficiency is None else deficiency.rank
-    if r * r * p > (_QUICK if deficiency is None else _QUICK_SINGULAR):
+    if r * r * p > (_QUICK if deficiency is None else _QUICK_SINGULAR) or p > _MOST_COMPARED:
         return {"floors": [], "recommended": None, "recommendation": _TOO_LARGE}
     about_rows = data.estimate.is_about_rows
     compared = compare_floors(data.judged, measure=None if about_rows else data.measure)
@@ -119,7 +122,9 @@ def _overview(data: Dataset) -> dict[str, Any]:
         "strongest_pairs": [
             {"pair": [data.names[i], data.names[j]], "correlation": value}
             for i, j, value in strongest_pairs(data.estimate.R, 5)
-        ],
+        ]
+        if len(data.names) <= _MOST_PAIRED
+        else [],
     }
 
 
@@ -151,7 +156,8 @@ def _show(record: dict[str, Any], data: Dataset) -> None:
         f"{' – '.join(map(shortened, item['pair']))} {item['correlation']:+.3f}"
         for item in record["strongest_pairs"][:3]
     )
-    console.say(f"Strongest pairs: {pairs}.")
+    if pairs:
+        console.say(f"Strongest pairs: {pairs}.")
     if record["threshold"] is None:
         console.say(console.bold("No exact decorrelation. ", "red"), record["reason"])
         if record["complete_rows"] is None or record["complete_rows"] > used:
