@@ -85,11 +85,6 @@ class Intervals:
             parts.append((j, sign * caps.axes[j, :, i], sign * ends[i, j]))
         return cls(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
-    @classmethod
-    def none(cls, caps: Caps) -> Intervals:
-        """No interval for any coefficient."""
-        return cls(np.zeros(0, dtype=np.intp), np.zeros((0, caps.m)), np.zeros(0))
-
     def room(self, U: Array) -> Array:
         """How far inside a point is."""
         return np.asarray(np.einsum("nm,nm->n", self.normals, U[self.owner]) - self.offsets)
@@ -110,7 +105,8 @@ def refine(
     """
     value = candidate(caps, U, criterion).value
     last = max(_ROUGH_BARRIER * value, _LAST_BARRIER) if rough else _LAST_BARRIER
-    path = _Path(caps, criterion, intervals or Intervals.none(caps))
+    none = Intervals(np.zeros(0, dtype=np.intp), np.zeros((0, caps.m)), np.zeros(0))
+    path = _Path(caps, criterion, intervals or none)
     first = _FIRST_BARRIER * max(value, 1e-6)
     start = _inside(caps, U) if intervals is None else U
     state, converged = path.follow(start, first, last, max_iter)
