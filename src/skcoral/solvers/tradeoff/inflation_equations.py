@@ -63,7 +63,7 @@ class Equations:
 
     def __init__(self, at: Point, duals: Multipliers, allowed: float) -> None:
         self.at, self.duals, self.allowed = at, duals, allowed
-        P, K, s, p = at.P, at.K, at.s, at.gains.p
+        P, K, s, p = at.P, at.K, at.s, at.sources.p
         sums = np.add.outer(s, s)
         self.own = 0.5 * np.outer(s, s) / sums
         self.tilt = s[:, None] ** 2 / sums
@@ -157,7 +157,7 @@ class Equations:
     @cached_property
     def _capacity(self) -> Array:
         """Cholesky factor of the 3p equations of what is not diagonal in the basis."""
-        p, (a, b), Q = self.at.gains.p, self.pairs, self._basis
+        p, (a, b), Q = self.at.sources.p, self.pairs, self._basis
         K, low, high, root = self._bases
         U = np.empty((3 * p, len(a)))
         U[:p] = K[:, a] * K[:, b]
@@ -171,7 +171,7 @@ class Equations:
         return regularised_cholesky(lower)
 
     def _precondition(self, residual: Array) -> Array:
-        p, Q = self.at.gains.p, self._basis
+        p, Q = self.at.sources.p, self._basis
         K, low, high, root = self._bases
         right = K.T @ residual @ K
         e = self._inverse * right
@@ -189,6 +189,6 @@ class Equations:
         right += Q.T @ self._from_weights(self._d) @ Q
         lost = self.weight_curvature @ self._d
         lost -= self.at.lam * lost.sum()
-        size = np.sqrt(self.at.gains.share) * p * np.linalg.norm(right)
+        size = np.sqrt(self.at.sources.share) * p * np.linalg.norm(right)
         self._left = float(size + np.abs(self._kappa * self.duals.t).sum() + np.abs(lost).sum())
         return off_diagonal(K @ (self._inverse * right) @ K.T)

@@ -64,7 +64,7 @@ class _Iterate:
     @property
     def mu(self) -> float:
         """μ, as an average over all products."""
-        return self.products / ((1.0 + self.ratio) * self.at.gains.p)
+        return self.products / ((1.0 + self.ratio) * self.at.sources.p)
 
     def left(self, slack_prices: Array, weights: Array) -> float:
         """What is left of the equations, in units of the common floor, at these multipliers.
@@ -74,7 +74,7 @@ class _Iterate:
         at, duals = self.at, self.duals
         stationary = off_diagonal(0.5 * at.H + 0.5 * (at.X * duals.sigma(at)) @ at.X)
         # No entry of G exceeds the root of the explained share.
-        left = np.sqrt(at.gains.share) * np.abs(stationary).sum()
+        left = np.sqrt(at.sources.share) * np.abs(stationary).sum()
         leads = np.abs(at.fidelity - duals.z - (at.value - at.lam @ duals.z))
         missing = np.abs(at.slack - duals.t)
         left += weights @ leads + weights.mean() * leads.sum()
@@ -83,7 +83,7 @@ class _Iterate:
     def moved(self, by: _Step, length: float) -> _Iterate:
         """The iterate a part of a step further."""
         lam = self.at.lam * (1.0 + length * by.d)
-        at = Point(self.at.gains, self.at.G + length * by.E, lam / lam.sum())
+        at = Point(self.at.sources, self.at.G + length * by.E, lam / lam.sum())
         duals = self.duals
         moved = Multipliers(
             duals.kappa + length * by.kappa, duals.t + length * by.t, duals.z + length * by.z
@@ -92,7 +92,7 @@ class _Iterate:
 
     def judged(self, n_iter: int) -> Limited:
         """The point, brought within the limit, with the multipliers that prove most."""
-        at, limit = self.at, 1.0 + self.at.gains.excess
+        at, limit = self.at, 1.0 + self.at.sources.excess
         sigma = _fitted(at, self.duals.sigma(at), limit)
         Y = at.X * np.sqrt(sigma)
         H = off_diagonal(at.H)
@@ -126,10 +126,10 @@ def highest_floor(
     The callback is called as ``callback(step, φ, weakest fidelity)``; the two meet at the end.
     """
     at = start(R, limit)
-    p = at.gains.p
+    p = at.sources.p
     # Near a limit of one, all that G can gain is of the order of the root of what is left of it.
     rows = np.linalg.norm(off_diagonal(at.H), axis=1).max()
-    ratio = float(np.clip(0.25 * np.sqrt(at.gains.excess) * rows * p, 1e-10, 1.0))
+    ratio = float(np.clip(0.25 * np.sqrt(at.sources.excess) * rows * p, 1e-10, 1.0))
     mu = _FIRST / p
     duals = Multipliers(ratio * mu / at.slack, at.slack, mu / at.lam)
     now, best, accuracy, tried = _Iterate(at, duals, ratio), None, _ACCURACY[1], 0
@@ -156,7 +156,7 @@ def highest_floor(
 def _advance(now: _Iterate, accuracy: float) -> tuple[_Iterate, float] | None:
     """One step of Newton's method, and the factor that it leaves; None where rounding stops it."""
     at, duals, mu = now.at, now.duals, now.mu
-    p, least = at.gains.p, 0.1 * _AIM / at.gains.p
+    p, least = at.sources.p, 0.1 * _AIM / at.sources.p
     left = now.left(duals.kappa, at.lam)
     try:
         system = Equations(at, duals, accuracy * (left + max(0.01 * mu * p, 0.1 * _AIM)))
@@ -200,7 +200,7 @@ def _newton(
 ) -> _Step:
     """Newton's step to μ = ``target``, corrected for the products of a predicted one."""
     at, duals, w = now.at, now.duals, now.ratio
-    limits, weights = np.full(at.gains.p, w * target), np.full(at.gains.p, target)
+    limits, weights = np.full(at.sources.p, w * target), np.full(at.sources.p, target)
     if predicted is not None:
         most = now.mu
         limits = limits - np.clip(predicted.kappa * predicted.t, -w * most, w * most)

@@ -27,8 +27,8 @@ def off_diagonal(M: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Gains:
-    """The sources: ``A`` of ``R = AᵀA``, and the limit on the VIF less one."""
+class Sources:
+    """``A`` of ``R = AᵀA``, and the limit on the VIF less one."""
 
     A: Array
     excess: float
@@ -50,15 +50,15 @@ class Point:
     ``slack`` is ``1/(G⁻¹)_jj - 1/limit``. It is concave in G and closer to linear than the VIF.
     """
 
-    def __init__(self, gains: Gains, G: Array, lam: Array) -> None:
-        self.gains, self.G, self.lam = gains, G, lam
+    def __init__(self, sources: Sources, G: Array, lam: Array) -> None:
+        self.sources, self.G, self.lam = sources, G, lam
         L = np.linalg.cholesky(G)
-        U, self.s, Vt = np.linalg.svd((gains.A * lam) @ L)
+        U, self.s, Vt = np.linalg.svd((sources.A * lam) @ L)
         self.outputs: Array = U @ Vt @ L.T
         self.K: Array = L @ Vt.T
         self.P: Array = solve_triangular(L, Vt.T, lower=True, trans="T")
         # P - K loses no digits where G is close to the identity.
-        inverse = solve_triangular(L, np.eye(gains.p), lower=True)
+        inverse = solve_triangular(L, np.eye(sources.p), lower=True)
         self.difference: Array = (inverse.T - L) @ Vt.T
         self.X: Array = self.P @ self.P.T
         self.H: Array = (self.P * self.s) @ self.P.T
@@ -66,7 +66,7 @@ class Point:
         self.fidelity: Array = np.einsum("ij,ij->i", self.P * self.s, self.K) / lam
         # With E = G - I: G⁻¹ = I - E + E G⁻¹ E, and E has no diagonal.
         self.vif: Array = 1.0 + self._over
-        self.slack: Array = gains.share - self._over / self.vif
+        self.slack: Array = sources.share - self._over / self.vif
 
     @property
     def _over(self) -> Array:
@@ -79,22 +79,22 @@ class Point:
         """
         if self.slack.min() >= 0.0:
             return self
-        part = (1.0 - 1e-12) * self.gains.share / float((1.0 - 1.0 / self.vif).max())
-        own = np.eye(self.gains.p)
-        return Point(self.gains, own + part * (self.G - own), self.lam)
+        part = (1.0 - 1e-12) * self.sources.share / float((1.0 - 1.0 / self.vif).max())
+        own = np.eye(self.sources.p)
+        return Point(self.sources, own + part * (self.G - own), self.lam)
 
 
 def start(R: Array, limit: float) -> Point:
     """Equal weights, and G between I and R at nine tenths of the share that the limit allows."""
     A: Array = np.asarray(np.linalg.cholesky(R).T, dtype=np.float64)
-    gains = Gains(A, limit - 1.0)
-    p, (values, vectors) = gains.p, np.linalg.eigh(R)
+    sources = Sources(A, limit - 1.0)
+    p, (values, vectors) = sources.p, np.linalg.eigh(R)
     low, high = 0.0, 1.0
     for _ in range(60):
         part = 0.5 * (low + high)
         change = part * (values - 1.0)
         # diag (I + part (R - I))⁻¹ - 1, whose term of first order is zero
         over = float((vectors**2 @ (change**2 / (1.0 + change))).max())
-        low, high = (low, part) if over / (1.0 + over) > 0.9 * gains.share else (part, high)
+        low, high = (low, part) if over / (1.0 + over) > 0.9 * sources.share else (part, high)
     own = np.eye(p)
-    return Point(gains, own + low * (R - own), np.full(p, 1.0 / p))
+    return Point(sources, own + low * (R - own), np.full(p, 1.0 / p))
