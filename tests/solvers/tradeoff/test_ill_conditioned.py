@@ -196,3 +196,16 @@ def test_a_smooth_kernel_with_mixed_floors_raises_no_error(p: int, seed: int) ->
     result = decorrelate(R, floors)
     assert result.status == "optimal"
     assert check(result, R).passed
+
+
+@pytest.mark.parametrize("criterion", ["worst", "absolute"])
+def test_one_direction_that_carries_half_of_the_variance(criterion):
+    """There the second-order term of a step takes all the room that the outputs have."""
+    p, rng = 130, np.random.default_rng(1)
+    rows = rng.normal(size=(3 * p, p)) + rng.normal(size=(3 * p, 1))
+    R = np.corrcoef(rows.T)
+    edge = threshold(R).value
+    answer = decorrelate(R, edge + 0.9 * (1 - edge), criterion=criterion)
+    assert answer.status == "optimal"
+    assert answer.n_iter < 60
+    assert check(answer, R).passed

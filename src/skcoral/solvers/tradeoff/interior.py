@@ -9,7 +9,8 @@ and tight. Its optimality conditions, relaxed by τ, are
     the pair model's conditions between S and off(H)
 
 A step solves their linearisation and keeps ``H, P ≻ 0`` and ``λ, z > 0``. ``G̃`` moves along a
-line, so ``P`` loses the second-order term ``dTᵀR dT``. Outputs with a floor of one are their
+line, so ``P`` loses the second-order term ``dTᵀR dT``; where that would shorten a step by more
+than half, ``P`` moves along a line and ``G̃`` takes the term. Outputs with a floor of one are their
 sources: the limit λ → ∞, in which their rows of ``H⁻¹`` and ``P`` vanish. Pairs that do not count
 have ``H_ij = 0`` and no equation. All arrays stay in the library and on the device of ``R``.
 """
@@ -39,6 +40,7 @@ _INACCURATE = 1e6  # violation over products that calls for equations solved acc
 _TRUSTED = 1.0 / 3.0  # reach of a predictor whose second-order terms count in full
 _NO_STEP = 1e-6  # a step this short leads nowhere
 _SHORT, _PATIENCE = 0.01, 5  # nor do so many steps in a row that are this short
+_FREE = 0.9  # longest step that leaves the second-order term to the linear equations
 _PRODUCTS = 20  # of a step, beside those of its equations
 _SHORTER = (0.95, 0.92, *((0.8,) * 80))  # by which a step is shortened, one after the other
 
@@ -165,7 +167,7 @@ class _Point:
         W = problem.root.T @ d_T
         return _Direction(V, d_lam, d_z, d_T, W, P, model, W.T @ W, longest)
 
-    def moved(self, direction: _Direction, length: float) -> State:
+    def moved(self, direction: _Direction, length: float, *, curved: bool = True) -> State:
         """Return the state after a step."""
         s, d = self.state, direction
         return State(
@@ -174,15 +176,16 @@ class _Point:
             z=s.z + length * d.z,
             T=s.T + length * d.T,
             W=s.W + length * d.W,
-            P=self._moved_P(direction, length),
+            P=self._moved_P(direction, length, curved=curved),
             model=s.model.moved(d.model, length),
         )
 
-    def _moved_P(self, d: _Direction, length: float) -> Any:
-        P = self.state.P + length * d.P - length**2 * d.second
+    def _moved_P(self, d: _Direction, length: float, *, curved: bool = True) -> Any:
+        P = self.state.P + length * d.P
+        P = P - length**2 * d.second if curved else P
         return 0.5 * (P + P.T)
 
-    def step_length(self, d: _Direction, margin: float) -> float:
+    def step_length(self, d: _Direction, margin: float, *, curved: bool = True) -> float:
         """Longest step, at most one, that stays a ``margin`` away from the boundary; 0 if none."""
         definite = self.problem.definite
         length = min(1.0, margin * d.longest)
@@ -191,7 +194,7 @@ class _Point:
             beyond = length / margin
             if (
                 definite(self.state.H + beyond * d.H) is not None
-                and definite(self._moved_P(d, beyond)) is not None
+                and definite(self._moved_P(d, beyond, curved=curved)) is not None
             ):
                 return length
         return 0.0
@@ -270,4 +273,11 @@ def _corrected_step(point: _Point, system: Equations, least: float) -> tuple[flo
     share = min(1.0, reach / _TRUSTED) ** 2
     direction = point.direction(system, tau, affine, share)
     length = point.step_length(direction, 0.9 + 0.09 * reach)
+    if 2.0 * length < _FREE:
+        # Where a few directions of R carry most of it, the second-order term takes all of P in
+        # these: unit variances and residual correlations take it over, as an error that the next
+        # step corrects.
+        further = min(point.step_length(direction, 0.9, curved=False), _FREE)
+        if further > 2.0 * length:
+            return further, point.moved(direction, further, curved=False)
     return length, point.moved(direction, length)
