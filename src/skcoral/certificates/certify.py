@@ -72,7 +72,7 @@ def certify_threshold(found: Threshold) -> Threshold:
     """Return a threshold; warn where its ends are apart."""
     if found.status != "optimal" and found.rank == len(found.names):
         warn(
-            f"the threshold lies between {found.lower:.9g} and {found.upper:.9g}: the gap of "
+            f"The threshold lies between {found.lower:.9g} and {found.upper:.9g}: the gap of "
             f"{found.gap:.1e} is wider than tol={found.tol:.1e} after {found.n_iter} steps. "
             "Both ends are valid; nearly collinear variables widen the gap by rounding.",
             NotCertifiedWarning,
@@ -85,7 +85,7 @@ def certify_frontier(curve: Frontier) -> Frontier:
     is_open = curve.gap > OPTIMAL_GAP * np.maximum(1.0, curve.objective)
     if is_open.any():
         warn(
-            f"{int(is_open.sum())} of {len(curve)} floors have an open gap, the widest "
+            f"{int(is_open.sum())} of the {len(curve)} floors left a gap open, the widest "
             f"{float(curve.gap[is_open].max()):.2e}; both ends of each are in the result.",
             NotCertifiedWarning,
         )
@@ -361,4 +361,4 @@ def _warn(result: Decorrelation) -> None:
             told += f" for this matrix of rank {result.rank}."
         else:
             told += f"; a larger max_iter may close it, {digits}, or floors are next to one."
-    warn(told, NotCertifiedWarning)
+    warn(told[0].upper() + told[1:], NotCertifiedWarning)

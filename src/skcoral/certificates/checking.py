@@ -84,7 +84,7 @@ def prove(result: Threshold | Decorrelation, R: Any = None, *, factor: Any = Non
 
     Notes
     -----
-    Needs python-flint (``pip install "scikit-coral[rigorous]"``).
+    Needs python-flint (``pip install python-flint``).
 
     Examples
     --------
@@ -99,8 +99,8 @@ def prove(result: Threshold | Decorrelation, R: Any = None, *, factor: Any = Non
         import flint
     except ImportError:
         raise ImportError(
-            "A proof in ball arithmetic needs python-flint: "
-            'pip install "scikit-coral[rigorous]". `check` does without.'
+            "A proof in ball arithmetic needs python-flint: pip install python-flint. "
+            "`check` does without."
         ) from None
 
     matrix, own = _matrix_or_factor(result, R, factor)

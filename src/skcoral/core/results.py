@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from skcoral.data.effects import Measured
 
 
+_ROUNDING = 1e-9  # of the largest weight: what is smaller is left over by an interior point
+
+
 class _Transformation(Drawn, Frozen):
     """What results with a transformation ``T`` have in common."""
 
@@ -121,8 +124,8 @@ class Threshold(_Transformation):
     @property
     def binding(self) -> tuple[str, ...]:
         """Names of the variables that bind the threshold (λ_j > 0), heaviest first."""
-        order = np.argsort(-self.weights, kind="stable")
-        return tuple(self.names[j] for j in order if self.weights[j] > 0)
+        order, rounding = np.argsort(-self.weights, kind="stable"), _ROUNDING * self.weights.max()
+        return tuple(self.names[j] for j in order if self.weights[j] > rounding)
 
     def summary(self) -> str:
         """What the threshold says, what binds it, and its status: one line each."""

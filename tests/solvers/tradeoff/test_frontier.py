@@ -110,7 +110,7 @@ def test_open_gaps_are_admitted(systems, monkeypatch):
     from skcoral.solvers.tradeoff import trace_frontier
 
     R = systems["wine"]
-    with pytest.warns(NotCertifiedWarning, match="open gap"):
+    with pytest.warns(NotCertifiedWarning, match="a gap open"):
         curve = certify_frontier(
             trace_frontier(R, np.array([0.95]), Settings(("x",) * 13, max_iter=2))
         )
