@@ -114,6 +114,12 @@ def shown(value):
     return f"{value:#.4g}"
 
 
+def edges(part):
+    """Where a part of the page begins and ends, from the top of the window."""
+    box = part.bounding_box()
+    return box["y"], box["y"] + box["height"]
+
+
 def fits(page):
     """No sideways scrolling."""
     return page.evaluate(
@@ -170,8 +176,9 @@ def test_pages_fit_and_follow_the_theme(people, photograph):
     page, _ = people
     page.get_by_role("tab").first.click()
     page.get_by_test_id("stMain").evaluate("e => e.scrollTo(0, 0)")
-    for width, scheme in itertools.product((390, 1280), ("light", "dark")):
-        page.set_viewport_size({"width": width, "height": 900})
+    sizes = {390: 844, 1280: 800}
+    for width, scheme in itertools.product(sizes, ("light", "dark")):
+        page.set_viewport_size({"width": width, "height": sizes[width]})
         page.emulate_media(color_scheme=scheme)
         expect(page.locator(".stApp")).to_have_css("color-scheme", scheme)
         settled(page)
@@ -179,11 +186,17 @@ def test_pages_fit_and_follow_the_theme(people, photograph):
         brightness = sum(map(int, re.findall(r"\d+", colour)[:3])) / 3
         assert (brightness > 200) if scheme == "light" else (brightness < 60)
         assert fits(page)
-        # the slider and the figures of the answer, at once and without scrolling
-        for part in (page.get_by_role("slider").first, metric(page, "Largest VIF")):
-            box = part.bounding_box()
-            assert box["y"] >= 0
-            assert box["y"] + box["height"] <= 900
+        # the slider, the figures of the answer in one row, and beside or below them the curve or
+        # the verdict, at once and without scrolling
+        figures = page.get_by_test_id("stMetric")
+        assert len({edges(part)[0] for part in figures.all()}) == 1
+        slider, figure = edges(page.get_by_role("slider").first), edges(figures.first)
+        curve = edges(page.locator(".js-plotly-plot").first)
+        verdict = edges(page.get_by_test_id("stAlert").first)
+        seen = curve if width > 640 else verdict
+        assert 0 <= slider[0] < slider[1] <= figure[0] < figure[1] <= seen[0] < seen[1]
+        assert seen[1] <= sizes[width]
+        assert width > 640 or verdict[1] <= curve[0]
         photograph(page, f"app-{width}-{scheme}.png")
     assert page.elsewhere == []
 

@@ -215,7 +215,8 @@ def test_new_rows_tab(open_app, wine):
 
     at = open_app(tab="New rows", floor="0.9")
     found = holdout(CORAL(0.9), wine.to_frame(), cv=5).to_frame()
-    said = next(m.value for m in at.markdown if "five times" in m.value)
+    said = next(m.value for m in at.markdown if "Fitted 5 times" in m.value)
+    assert "without one part of the rows and measured on it" in said
     assert f"**{found['fidelity_new'].min():.4f}**" in said
     told = open_app(tab="New rows", source="wdi")
     assert any("needs the rows" in i.value for i in told.info)
@@ -281,10 +282,10 @@ def test_absolute_criterion_with_a_floor(open_app, metric, wine):
 
 
 def test_modes_are_explained(open_app):
-    at = open_app()
-    captions = at.radio[0].proto.captions
-    assert len(captions) == len(at.radio[0].options) == 5
-    assert all(0 < len(caption.split()) <= 6 for caption in captions)
+    modes = open_app().radio[0]
+    lines = [line.removeprefix("- ").split(": ") for line in modes.help.split("\n")]
+    assert [mode for mode, _ in lines] == modes.options
+    assert all(0 < len(what.split()) <= 6 for _, what in lines)
 
 
 def test_floors_for_the_population(open_app, metric, wine):

@@ -67,7 +67,7 @@ def frontier(display: FrontierDisplay) -> Figure:
     note = {"text": display.threshold_label, "showarrow": False, "xshift": -4}
     return _figure(
         data,
-        430,
+        350,
         floor,
         _axis(CRITERIA[display.criterion], rangemode="tozero"),
         shapes=[{"type": "line", "x0": threshold, "x1": threshold, **height, "line": dashed}],

@@ -19,6 +19,20 @@ _STYLE = """<style>
 .stMainBlockContainer {padding-top: 3.5rem; padding-bottom: 4rem}
 .stMainBlockContainer h2 {font-size: 1.75rem; padding: 0 0 0.25rem}
 [data-testid="stMetricValue"] {font-size: 1.75rem}
+/* Where columns stand below each other, the verdict follows the slider and its figures. */
+@media (max-width: 640px) {
+  [data-testid="stMetricValue"] {font-size: 1.1rem}
+  .st-key-level [data-testid="stMetric"] label p {font-size: 0.7rem}
+  .st-key-answer > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] {
+    flex-flow: column nowrap; gap: 1rem;
+    & > [data-testid="stColumn"] {display: contents}
+    & > [data-testid="stColumn"] > [data-testid="stVerticalBlock"] {display: contents}
+    & :has(> .st-key-verdict) {order: 1}
+    & :has(> .st-key-curve) {order: 2}
+    & :has(> .st-key-bars) {order: 3}
+    & :has(> .st-key-choices) {order: 4}
+  }
+}
 </style>"""
 _WELCOME = {
     "upload": "Upload a table in the side panel (» opens it): a row for each observation, "

@@ -134,8 +134,8 @@ def _new_rows(shown: Shown) -> None:
         _population(fit.model.confidence_)
     display = HoldoutDisplay.from_result(found)
     st.markdown(
-        f"Fitted on four fifths of the rows and measured on the last fifth, five times: the "
-        f"weakest mean fidelity is **{display.fitted.min():.4f}** on the rows fitted and "
+        f"{found.procedure()}: the weakest mean fidelity is "
+        f"**{display.fitted.min():.4f}** on the rows fitted and "
         f"**{display.new.min():.4f}** on new rows. {found.sentence()}"
     )
     show_figure(charts.new_rows(display), "new_rows")

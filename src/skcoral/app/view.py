@@ -55,24 +55,26 @@ def _explore(problem: Problem) -> None:
         "mode",
         list(MODES),
         format_func=MODES.__getitem__,
-        captions=list(EXPLAINED.values()),
+        help="\n".join(f"- {MODES[key]}: {what}" for key, what in EXPLAINED.items()),
         horizontal=True,
-        label_visibility="collapsed",
     )
     if mode == "support":
         refuse_many(problem, state.current())
-        controls.choose_support(problem)
     if mode not in LIMITED:
         controls.start_at_recommended(problem, threshold)
-    left, right = st.columns([4, 3], gap="medium")
-    with left:
-        if mode == "floor":
-            controls.compare(problem, threshold)
+    # The keys are those of the style sheet, which orders these parts on narrow screens.
+    left, right = st.container(key="answer").columns([4, 3], gap="medium")
+    level, plot, choices = (left.container(key=key) for key in ("level", "curve", "choices"))
+    verdict, bars = (right.container(key=key) for key in ("verdict", "bars"))
+    with level:
         controls.choose_level(problem, threshold)
         figures = st.container(horizontal=True)
+    with choices:
+        if mode == "support":
+            controls.choose_support(problem)
         if mode == "floor":
+            controls.compare(problem, threshold)
             controls.choose_confidence(problem)
-        plot = st.container()
         if mode in ("floor", "budget"):
             state.choose("criterion", "Correlation that is left, measured by", sentences.CRITERIA)
         if mode not in LIMITED:
@@ -94,8 +96,9 @@ def _explore(problem: Problem) -> None:
     found = fit.measured
     with figures:
         _figures(result, found)
-    with right:
+    with verdict:
         _say(problem, result, found, chosen)
+    with bars:
         others = {}
         if problem.deficiency is None:  # the classical methods need all directions
             others = about(problem, "baselines", lambda: baseline_fidelities(problem.R))
