@@ -142,7 +142,7 @@ def test_other_files_are_not_models(saved, tmp_path, wine):
         load_model(tmp_path / "nowhere.json")
 
 
-@pytest.mark.parametrize("version", [1, 3, 0, None, "2", 2.5])
+@pytest.mark.parametrize("version", [1, 2, 4, 0, None, "3", 3.5])
 def test_unknown_versions(saved, version):
     envelope = json.loads(saved.read_text())
     envelope["version"] = version
@@ -302,13 +302,13 @@ def test_damaged_moments(wine, tmp_path, ending):
     with pytest.raises(ModelFileError, match=r"other\.npz"):
         load_moments(tmp_path / "other.npz")
     np.savez(tmp_path / "later.npz", format="scikit-coral moments 9", a=np.ones(3))
-    with pytest.raises(ModelFileError, match="version 2"):
+    with pytest.raises(ModelFileError, match="version 3"):
         load_moments(tmp_path / "later.npz")
     with pytest.raises(ModelFileError, match=r"\.json or a \.npz"):
         save_moments(Moments.from_rows(wine), tmp_path / "m.txt")
     state = Moments.from_rows(wine).state()
     state["weight"] = -1.0
-    np.savez(tmp_path / "wrong.npz", format="scikit-coral moments 2", **state)
+    np.savez(tmp_path / "wrong.npz", format="scikit-coral moments 3", **state)
     with pytest.raises(ModelFileError, match=r"wrong\.npz.*negative"):
         load_moments(tmp_path / "wrong.npz")
     evil = np.array([object()], dtype=object)

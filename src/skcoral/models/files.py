@@ -34,7 +34,7 @@ from skcoral.exceptions import ModelFileError, TooLargeError
 from skcoral.models.decoding import ARRAY_KINDS, RECORDS, check_agreement, decoded
 from skcoral.tables.sources import DAMAGED
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _MODEL, _MOMENTS = "scikit-coral model", "scikit-coral moments"
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import toeplitz
 
 from skcoral.solvers.exact import best_exact, exact_threshold
-from skcoral.solvers.exact.weighted import WeightedRoot
+from skcoral.solvers.exact.newton import WeightedRoot
 
 
 def chain(p: int, r: float) -> np.ndarray:

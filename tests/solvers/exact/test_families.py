@@ -9,7 +9,7 @@ import pytest
 from scipy.linalg import block_diag, toeplitz
 
 from skcoral.solvers.exact import best_exact, exact_threshold
-from skcoral.solvers.exact.weighted import WeightedRoot
+from skcoral.solvers.exact.newton import WeightedRoot
 
 Build = Callable[[int, np.random.Generator], np.ndarray]
 

@@ -9,8 +9,7 @@ from skcoral.bounds.tradeoff import plain_bound
 from skcoral.core import criteria
 from skcoral.exceptions import CertificateError
 from skcoral.solvers.tradeoff.binding import with_joined
-from skcoral.solvers.tradeoff.feasible import make_feasible
-from skcoral.solvers.tradeoff.floors_of_one import with_fixed
+from skcoral.solvers.tradeoff.feasible import make_feasible, with_fixed
 
 CRITERIA = ("squared", "worst", "absolute")
 

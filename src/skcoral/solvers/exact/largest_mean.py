@@ -34,8 +34,14 @@ from skcoral.core.arrays import (
     zeros,
 )
 from skcoral.core.linalg import gram_defect, make_exact, precise_column_dots
-from skcoral.solvers.exact.newton import Callback, NewtonSystem, Problem, minimise
-from skcoral.solvers.exact.weighted import WeightedRoot, trace_excess
+from skcoral.solvers.exact.newton import (
+    Callback,
+    NewtonSystem,
+    Problem,
+    WeightedRoot,
+    minimise,
+    trace_excess,
+)
 
 Index = NDArray[np.intp]
 

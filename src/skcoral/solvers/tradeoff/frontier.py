@@ -21,7 +21,7 @@ from skcoral.core.problem import Settings
 from skcoral.core.results import Frontier
 from skcoral.solvers.exact import best_exact, kept_threshold
 from skcoral.solvers.tradeoff.feasible import correlation_of
-from skcoral.solvers.tradeoff.solved import Solved, Warm
+from skcoral.solvers.tradeoff.points import Solved, Warm
 from skcoral.solvers.tradeoff.solver import solve_floors
 from skcoral.solvers.tradeoff.zero_weights import ZeroWeights
 

@@ -22,9 +22,14 @@ from skcoral.core.arrays import (
 from skcoral.core.problem import Settings
 from skcoral.core.results import Criterion
 from skcoral.solvers.tradeoff.binding import Candidate
-from skcoral.solvers.tradeoff.feasible import correlation_of, make_feasible
-from skcoral.solvers.tradeoff.floors_of_one import CLOSE, lifted, near_sources
-from skcoral.solvers.tradeoff.solved import Solved
+from skcoral.solvers.tradeoff.feasible import (
+    CLOSE,
+    correlation_of,
+    lifted,
+    make_feasible,
+    near_sources,
+)
+from skcoral.solvers.tradeoff.points import Solved
 
 
 @dataclass(frozen=True)

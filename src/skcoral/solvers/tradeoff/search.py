@@ -28,20 +28,18 @@ from skcoral.solvers.tradeoff.binding import (
     complete,
     with_joined,
 )
-from skcoral.solvers.tradeoff.entry import entry
 from skcoral.solvers.tradeoff.equations import FORMED
-from skcoral.solvers.tradeoff.floors_of_one import (
+from skcoral.solvers.tradeoff.feasible import (
     CLOSE,
     subgradient,
     with_fixed,
 )
 from skcoral.solvers.tradeoff.interior import Allowance, Progress, follow
 from skcoral.solvers.tradeoff.lexicographic import break_ties
-from skcoral.solvers.tradeoff.newton import ACCURATE, Stationary, refine
+from skcoral.solvers.tradeoff.newton import ACCURATE, Stationary, entry, refine
 from skcoral.solvers.tradeoff.pairs import Quadratic
-from skcoral.solvers.tradeoff.points import Problem, State, start
+from skcoral.solvers.tradeoff.points import Problem, Solved, State, Warm, start
 from skcoral.solvers.tradeoff.scaled import Scaled
-from skcoral.solvers.tradeoff.solved import Solved, Warm
 
 Index = NDArray[np.intp]
 Binding = tuple[DualPoint, Any, Index]  # with T, and which floors of the problem they are

@@ -18,8 +18,8 @@ from skcoral.core.problem import Settings
 from skcoral.core.results import Decorrelation
 from skcoral.core.solution import Solution
 from skcoral.solvers.exact import BestExact, ExactThreshold
+from skcoral.solvers.tradeoff.points import Solved, Warm
 from skcoral.solvers.tradeoff.search import Search
-from skcoral.solvers.tradeoff.solved import Solved, Warm
 
 
 def solve_tradeoff(

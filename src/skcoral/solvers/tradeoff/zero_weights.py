@@ -17,7 +17,7 @@ from skcoral.core import criteria
 from skcoral.core.arrays import Array
 from skcoral.core.problem import Settings
 from skcoral.solvers.exact import ExactThreshold
-from skcoral.solvers.tradeoff.solved import Solved
+from skcoral.solvers.tradeoff.points import Solved
 from skcoral.solvers.tradeoff.solver import solve_floors
 
 _RESOLVED = 1e-8  # how closely the highest floor is enclosed
