@@ -42,6 +42,9 @@ def test_rows_that_belong_together(bring, metric, sites, by):
     assert sure.confidence_.sentence() in (*at.success, *at.info)[0].value.replace("\\", "")
     assert metric(at, "Weakest fidelity") == pytest.approx(sure.fidelity_.min(), abs=1e-4)
     assert at.query_params["groups"] == by
+    at.toggle(key="new_rows").set_value(True).run()
+    said = next(m.value for m in at.markdown if "Fitted 5 times" in m.value)
+    assert "without one part of the groups" in said
 
 
 def test_columns_that_name_groups_are_no_variables(sites):

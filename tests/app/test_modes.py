@@ -210,16 +210,18 @@ def test_outputs_tab(open_app, wine):
     assert table["made of"][0].split()[1] == heaviest
 
 
-def test_new_rows_tab(open_app, wine):
-    from skcoral import CORAL
-
-    at = open_app(tab="New rows", floor="0.9")
+def test_new_rows_are_measured_when_asked(open_app, wine):
+    at = open_app(floor="0.9")
+    assert not any("Fitted 5 times" in m.value for m in at.markdown)
+    at.toggle(key="new_rows").set_value(True).run()
     found = holdout(CORAL(0.9), wine.to_frame(), cv=5).to_frame()
     said = next(m.value for m in at.markdown if "Fitted 5 times" in m.value)
     assert "without one part of the rows and measured on it" in said
     assert f"**{found['fidelity_new'].min():.4f}**" in said
-    told = open_app(tab="New rows", source="wdi")
-    assert any("needs the rows" in i.value for i in told.info)
+    # a matrix has no rows to hold out, also where the switch was on before
+    at.sidebar.selectbox[0].set_value("wdi").run()
+    assert at.toggle(key="new_rows").disabled
+    assert not any("Fitted 5 times" in m.value for m in at.markdown)
 
 
 @pytest.mark.parametrize(("mode", "limit"), [("support", 30), ("worst", 60), ("absolute", 60)])
@@ -307,8 +309,8 @@ def test_floors_for_the_population(open_app, metric, wine):
     assert not off.error
 
 
-def test_hold_out_against_the_raised_floors(open_app, wine):
-    at = open_app(tab="New rows", floor="0.85", confidence="0.95")
+def test_raised_floors_of_single_outputs(open_app):
+    at = open_app(tab="Outputs", floor="0.85", confidence="0.95")
     assert not at.exception
     shown = next(d.value for d in at.dataframe if "floor asked" in d.value)
     assert list(shown["floor asked"].unique()) == [0.85]

@@ -1,4 +1,4 @@
-"""The tabs below the curve: heat maps, what outputs are made of, new rows, downloads."""
+"""The tabs below the curve: heat maps, what outputs are made of, downloads."""
 
 from __future__ import annotations
 
@@ -10,22 +10,20 @@ import numpy as np
 import streamlit as st
 
 from skcoral.app import charts, exports
-from skcoral.app.cache import about
 from skcoral.app.page import plain, show_figure
 from skcoral.app.problem import MOST_VARIABLES, Problem, for_download
 from skcoral.app.settings import Settings
 from skcoral.core.lowrank import strongest_pairs
 from skcoral.core.results import Array
 from skcoral.models.files import model_json
-from skcoral.show.pictures import HoldoutDisplay
-from skcoral.show.report.facts import ROWS_PER_VARIABLE, held_out, top_sources
+from skcoral.show.report.facts import top_sources
 from skcoral.stability import ConfidentFloors
 from skcoral.tables.transforming import output_figures
 from skcoral.workflow.fit import Fit
 
 _MOST_LABELS = 45
 _STRONGEST_PAIRS = 15
-_TABS = ("Correlations", "Outputs", "New rows", "Downloads")
+_TABS = ("Correlations", "Outputs", "Downloads")
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Shown:
 
 def show(shown: Shown) -> None:
     """Show the tabs; only the open one costs time."""
-    panels = (_correlations, _outputs, _new_rows, _downloads)
+    panels = (_correlations, _outputs, _downloads)
     for tab, panel in zip(st.tabs(_TABS, on_change="rerun", key="tab"), panels, strict=True):
         if tab.open:
             with tab:
@@ -109,36 +107,13 @@ def _outputs(shown: Shown) -> None:
         "Made of: coefficients on the standardised sources, largest first. Price: how much the "
         "residual grows per unit of this floor. VIF: variance inflation factor, 1 at best."
     )
+    if hasattr(shown.fit.model, "confidence_"):
+        _population(shown.fit.model.confidence_)
     if len(result.names) > MOST_VARIABLES:
         return
     top = float(np.abs(result.T).max()) or 1.0
     _heat_map(result.T, result.names, top=top, word="coefficient", key="heat_T")
     st.caption("The transformation: each column is an output, each row a source.")
-
-
-def _new_rows(shown: Shown) -> None:
-    problem, fit = shown.problem, shown.fit
-    if not problem.can_hold_out:
-        st.info(
-            "Fidelity on new rows is measured on parts of a table that are held out. That needs "
-            f"the rows, at least {ROWS_PER_VARIABLE} per variable."
-        )
-        return
-    with st.spinner("Fitting five times …"):
-        found = about(
-            problem,
-            ("holdout", shown.asked),
-            lambda: held_out(fit.model, problem.frame(), 5, fit.data.known(fit.groups)),
-        )
-    if hasattr(fit.model, "confidence_"):
-        _population(fit.model.confidence_)
-    display = HoldoutDisplay.from_result(found)
-    st.markdown(
-        f"{found.procedure()}: the weakest mean fidelity is "
-        f"**{display.fitted.min():.4f}** on the rows fitted and "
-        f"**{display.new.min():.4f}** on new rows. {found.sentence()}"
-    )
-    show_figure(charts.new_rows(display), "new_rows")
 
 
 def _population(sure: ConfidentFloors) -> None:

@@ -27,9 +27,10 @@ from skcoral.core import measures
 from skcoral.core.results import Decorrelation, Threshold
 from skcoral.data.effects import Measured, rounded_down, vif_text
 from skcoral.show import sentences
-from skcoral.show.pictures import FrontierDisplay
+from skcoral.show.pictures import FrontierDisplay, HoldoutDisplay
 from skcoral.show.pictures.fidelity import baseline_fidelities
 from skcoral.show.pictures.frontier import landmark_points
+from skcoral.show.report.facts import ROWS_PER_VARIABLE, held_out
 from skcoral.workflow.fit import Fit
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ def _explore(problem: Problem) -> None:
         else:
             with st.container(height=500 if many else "content", border=False):
                 show_figure(charts.fidelity(result, others, found.fidelity), "fidelity")
+        _new_rows(problem, asked, fit)
     tabs.show(tabs.Shown(problem, settings, asked, fit))
 
 
@@ -189,6 +191,33 @@ def _say(problem: Problem, result: Decorrelation, found: Measured, chosen: dict[
     (certified if plain_case else st.warning)(body)
     if doubtful:
         st.warning("\n".join(f"- {plain(line, 1200)}" for line in doubtful))
+
+
+def _new_rows(problem: Problem, asked: tuple[Any, ...], fit: Fit) -> None:
+    """Below the fidelities, those on rows that are held out; they take five more fits."""
+    wanted = st.toggle(
+        "Measure on new rows",
+        disabled=not problem.can_hold_out,
+        help="Fits again without parts of the table and measures on these. That needs the rows, "
+        f"at least {ROWS_PER_VARIABLE} per variable.",
+        key="new_rows",
+    )
+    if not (wanted and problem.can_hold_out):
+        return
+    with st.spinner("Fitting five times …"):
+        found = about(
+            problem,
+            ("holdout", asked),
+            lambda: held_out(fit.model, problem.frame(), 5, fit.data.known(fit.groups)),
+        )
+    display = HoldoutDisplay.from_result(found)
+    st.markdown(
+        f"{found.procedure()}: the weakest mean fidelity is **{display.fitted.min():.4f}** on "
+        f"the rows fitted and **{display.new.min():.4f}** on new rows. {found.sentence()}"
+    )
+    many = len(problem.names) > _MOST_BARS
+    with st.container(height=500 if many else "content", border=False):
+        show_figure(charts.new_rows(display), "held_out")
 
 
 def _figures(result: Decorrelation, found: Measured) -> None:
