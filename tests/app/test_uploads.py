@@ -131,6 +131,21 @@ def test_few_rows_with_and_without_shrinkage(bring, metric):
     assert metric(at, "Weakest fidelity") >= 0.85
 
 
+def test_first_rows_are_shown_as_the_file_has_them(bring):
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(60, 2)).round(2).astype(str)
+    lines = [f"p{i};{a};{b};;" for i, (a, b) in enumerate(x)]
+    text = "\n".join(["_index;1;<b>;empty;void", *lines, "Source: an office"])
+    at = bring("people.csv", text.replace(".", ",").encode(), floor="0.9")
+    assert not at.error, at.error[0].value
+    shown = at.sidebar.dataframe[0].value
+    assert shown.iloc[:, 0].tolist() == [f"p{i}" for i in range(8)]
+    assert shown.iloc[:, 1].tolist() == [cell.replace(".", ",") for cell in x[:8, 0]]
+    assert (shown.iloc[:, 3:] == "").all(axis=None)
+    # looking at the first rows takes nothing away from the rest
+    assert any("60 complete rows" in c.value.replace("\\", "") for c in at.caption)
+
+
 @pytest.mark.parametrize("tab", ["Correlations", "Outputs"])
 def test_wide_tables_are_ordinary_tables(open_app, metric, tab):
     """Nothing is refused; cells that could not be read give way to worst pairs and counts."""

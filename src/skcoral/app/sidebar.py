@@ -21,6 +21,7 @@ from skcoral.app.sources import (
     read_file,
     sheets,
 )
+from skcoral.core.display import printable
 from skcoral.exceptions import InvalidTableError
 
 _DIALECT = {
@@ -160,10 +161,28 @@ def _paste() -> Source | None:
     return pasted(text) if text.strip() else None
 
 
+def _preview(source: Source) -> None:
+    """Show the first rows of a table as they were read, the columns that are left out included."""
+    rows = remember(("first rows", source.key), source.first_rows, public=source.public)
+    with st.expander("First rows"):
+        st.dataframe(
+            # Columns go by their places: some names mean something to the grid.
+            {str(j): cells for j, cells in enumerate(rows)},
+            hide_index=True,
+            column_config={
+                str(j): st.column_config.TextColumn(label=printable(name[:80]))
+                for j, name in enumerate(source.opened.table.names)
+            },
+            key="first_rows",
+        )
+
+
 def choose_columns(source: Source) -> None:
     """Let the visitor choose variables, weights and the estimator, and say what was left out."""
     if source.note:
         st.caption(source.note)
+    if source.has_rows:
+        _preview(source)
     settings = state.current()
     offered = [name for name in source.names if name not in (settings.weights, settings.target)]
     kept = list(variables(source, settings))

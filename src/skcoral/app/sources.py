@@ -8,8 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from skcoral import datasets
+from skcoral.core.display import printable
 from skcoral.core.limits import VISITOR, use
 from skcoral.exceptions import InvalidTableError
+from skcoral.tables.cells import plain_cells
 from skcoral.tables.matrices import named_matrix, parse_matrix
 from skcoral.tables.reading import sheet_names
 from skcoral.tables.sources import PACKED
@@ -17,6 +19,8 @@ from skcoral.workflow.opening import OpenedFile, open_file, open_matrix
 
 UPLOAD_MB = 25
 ENDINGS = ("csv", "tsv", "txt", "xlsx", "xls", "ods", "parquet", "dta")
+#: Of the preview.
+_FIRST_ROWS, _LONGEST_CELL = 8, 80
 #: One upload is parsed at a time: several large ones must not fill the memory together.
 _one_at_a_time = threading.Lock()
 
@@ -54,6 +58,17 @@ class Source:
     def has_rows(self) -> bool:
         """Whether this is a table, and not a matrix."""
         return self.opened.matrix is None
+
+    def first_rows(self) -> list[list[str]]:
+        """The first cells of every column, as the file has them."""
+        with use(VISITOR):
+            batch = next(self.opened.table.batches(_FIRST_ROWS), None)
+        if batch is None:  # nothing but names
+            return [[] for _ in self.opened.table.names]
+        return [
+            ["" if cell is None else printable(str(cell)[:_LONGEST_CELL]) for cell in cells]
+            for cells in map(plain_cells, batch.columns)
+        ]
 
 
 def example(name: str, *, size: int = 18) -> Source:
