@@ -137,8 +137,8 @@ def progress(label: str) -> Iterator[Callable[[float | None], None]]:
 
 
 def counted(n: int, what: str) -> str:
-    """A number of things: one row, two rows."""
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+    """A number of things: 1 row, 4,360 rows."""
+    return f"{n} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def listing(names: Sequence[Any], limit: int = 8) -> str:
