@@ -48,6 +48,13 @@ def test_the_frontier_shows_the_curve_the_point_and_the_methods_in_range(answer)
     assert shown["now"]["x"] == [pytest.approx(np.diag(R @ answer.T).min())]
     assert shown["now"]["y"] == [pytest.approx((off**2).sum() / 2)]
     assert figure["layout"]["shapes"][0]["x0"] == rho
+    # the label of the threshold stands on the side of its line where there is more room
+    for value, side in ((0.8, "left"), (0.999, "right")):
+        moved = FrontierDisplay(
+            curve.rho_min, curve.objective, curve.slope, threshold=value, points={}, chosen=chosen
+        )
+        note = charts.frontier(moved)["layout"]["annotations"][0]
+        assert (note["x"], note["xanchor"]) == (value, side)
     empty = FrontierDisplay([], [], [], threshold=rho, points=points, chosen=chosen)
     assert set(traces(charts.frontier(empty))) == {"ZCA-cor", "now"}
 

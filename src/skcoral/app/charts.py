@@ -64,16 +64,16 @@ def frontier(display: FrontierDisplay) -> Figure:
     floor = _axis("floor: fidelity that every output keeps", range=[low, 1.005])
     height = {"y0": 0, "y1": 1, "yref": "paper"}
     dashed = {"color": INK, "width": 1, "dash": "dash"}
-    note = {"text": display.threshold_label, "showarrow": False, "xshift": -4}
+    # Left of its line, unless the label would run into the axis there.
+    side, shift = ("right", -4) if threshold - low > 0.4 * (1.0 - low) else ("left", 4)
+    note = {"text": display.threshold_label, "showarrow": False, "xanchor": side, "xshift": shift}
     return _figure(
         data,
         350,
         floor,
         _axis(CRITERIA[display.criterion], rangemode="tozero"),
         shapes=[{"type": "line", "x0": threshold, "x1": threshold, **height, "line": dashed}],
-        annotations=[
-            {"x": threshold, "y": 1.0, "yref": "paper", "xanchor": "right", "yanchor": "top"} | note
-        ],
+        annotations=[{"x": threshold, "y": 1.0, "yref": "paper", "yanchor": "top"} | note],
     )
 
 

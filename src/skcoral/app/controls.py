@@ -38,7 +38,7 @@ def choose_level(problem: Problem, threshold: Threshold) -> None:
     if mode == "max_vif":
         state.bound(st.number_input, "Largest VIF allowed in the outputs", mode, 1.0, step=0.1)
         return
-    slider, button = st.columns([4, 1], vertical_alignment="bottom")
+    slider, button = st.columns([3, 1], vertical_alignment="bottom")
     exact = threshold.least_residual == 0
     least = "uncorrelated" if exact else "as little correlated as is possible"
     button.button(

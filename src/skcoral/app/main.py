@@ -109,9 +109,6 @@ def _show(source: Source) -> None:
     if found is not None and found.few_rows:
         st.warning(plain(found.explain()))
     elif found is not None:
-        st.warning(
-            "Some variables are determined by others, so their outputs cannot all be uncorrelated."
-        )
         _offer_removal(source, found)
     view.explore(problem)
 
@@ -126,15 +123,15 @@ def _say_data(problem: Problem) -> None:
 
 
 def _offer_removal(source: Source, found: Deficiency) -> None:
-    for relation in found.relations[:10]:
-        st.markdown(f"- {plain(relation.text('“', '”'))}")
+    said = "Some variables are determined by others, so their outputs cannot all be uncorrelated.\n"
+    said += "".join(f"\n- {plain(relation.text('“', '”'))}" for relation in found.relations[:10])
+    if source.has_rows:
+        said += "\n\nLeave variables out, or choose shrunk correlations in the side panel: the "
+        said += "guarantee is then about these."
+    st.warning(said)
     redundant = [name for name in found.redundant if name in variables(source, state.current())]
     if redundant:
         _leave_out_button(redundant)
-    if source.has_rows:
-        st.markdown(
-            "Or choose shrunk correlations in the side panel: the guarantee is then about these."
-        )
 
 
 def _leave_out_button(names: list[str]) -> None:

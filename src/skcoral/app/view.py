@@ -145,6 +145,11 @@ def _frontier(
         said.append("The curve takes too long for so many variables and is left out.")
     elif "support" in chosen or isinstance(chosen.get("rho_min"), dict):
         said.append("The curve is that of one floor for all, with every source allowed everywhere.")
+    elif "max_vif" in chosen:
+        said.append(
+            "The curve is the least residual for each floor; an answer within a limit on the VIF "
+            "can lie above it."
+        )
     st.caption(" ".join(said))
 
 
