@@ -46,8 +46,8 @@ def test_missing_marks_do_not_cost_the_columns(bring, metric, frame):
     assert "Not used as variables: id (counts up in steps of 1), year (looks like years)." in text
     assert at.multiselect[0].value == list(frame.columns)
     captions = " ".join(c.value for c in at.caption).replace("\\", "")
-    assert "id: not ticked, counts up in steps of 1." in captions
-    assert "year: not ticked, looks like years." in captions
+    assert "id: not chosen, counts up in steps of 1." in captions
+    assert "year: not chosen, looks like years." in captions
 
 
 def test_a_doubted_column_can_be_ticked_and_the_link_keeps_it(bring, frame):

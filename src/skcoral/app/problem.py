@@ -155,7 +155,7 @@ def doubts(problem: Problem) -> list[str]:
     if not (source.has_rows or source.is_file):
         return [source.note] if source.note and not source.public else []
     left_out = [f"{name} (always {data.content.column(name).always:g})" for name in data.constant]
-    told = data.doubts("Tick them in the side panel to use them.", "empty")
+    told = data.doubts("To use them, add them to the variables in the side panel.", "empty")
     return [*told, *([f"Constant, so left out: {', '.join(left_out)}."] if left_out else [])]
 
 

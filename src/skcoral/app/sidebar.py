@@ -206,7 +206,7 @@ def choose_columns(source: Source) -> None:
         state.change(without=without, include=include)
     for name, doubt in doubtful.items():
         if name not in include and name in offered:
-            st.caption(f"{plain(name, 60)}: not ticked, {doubt}.")
+            st.caption(f"{plain(name, 60)}: not chosen, {doubt}.")
     if not source.has_rows:
         return
     reasons = [(n, why) for n, why in source.opened.reasons.items() if n not in source.names]

@@ -65,6 +65,7 @@ def start_anew(source: str) -> None:
         include=(),
         weights="",
         target="",
+        confidence=0.0,
         groups="",
     )
     st.session_state[_NOTES] = []

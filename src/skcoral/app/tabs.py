@@ -104,8 +104,9 @@ def _outputs(shown: Shown) -> None:
         },
     )
     st.caption(
-        "Made of: coefficients on the standardised sources, largest first. Price: how much the "
-        "residual grows per unit of this floor. VIF: variance inflation factor, 1 at best."
+        "Made of: coefficients on the standardised sources, largest first. Price: what one more "
+        "unit of this floor would add to the least possible residual. VIF: variance inflation "
+        "factor, 1 at best."
     )
     if hasattr(shown.fit.model, "confidence_"):
         _population(shown.fit.model.confidence_)

@@ -24,6 +24,7 @@ from skcoral.app.problem import (
 )
 from skcoral.app.settings import EXPLAINED, LIMITED, MODES, Settings
 from skcoral.core import measures
+from skcoral.core.goals import VifLimit
 from skcoral.core.results import Decorrelation, Threshold
 from skcoral.data.effects import Measured, rounded_down, vif_text
 from skcoral.show import sentences
@@ -138,7 +139,7 @@ def _frontier(
     said = [sentences.threshold(threshold, result)]
     if not own:
         said.append("The curve and its points are about that matrix.")
-    if result.status != "exact":
+    if result.status != "exact" and not isinstance(result.goal, VifLimit):
         gap = max(result.gap, 0.0)
         said.append(f"The gap between the residual and its proved lower bound is {gap:.2g}.")
     if curve is None:

@@ -114,8 +114,7 @@ class Holdout(Drawn, Frozen):
             f"Residual on rows left out: {self.criterion_new.mean():.4g} "
             f"({fitted:.4g} on the rows fitted). On the same rows the "
             f"untransformed columns have {self.criterion_raw.mean():.4g}, and independent random "
-            f"columns of the same size ({self.n_new} rows, {len(self.names)} columns) have "
-            f"{self.criterion_noise.mean():.4g} on average."
+            f"columns of the same sizes have {self.criterion_noise.mean():.4g} on average."
         )
 
     def _table(self) -> tuple[str, tuple[str, ...], dict[str, Array]]:
