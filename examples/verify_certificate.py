@@ -114,7 +114,7 @@ def verify(file, matrix=None):
             lower = support_bound(dual, info, name, rho, R, mask, given)
         best, slack = "optimal", (objective - max(lower, 0)) / GAP / max(1, objective)
         best, slack = ("exact", 0) if kind == "support" and off <= EXACT else (best, slack)
-        slack = np.inf if budget and budget["rho_upper"] - rho.min() > GAP else slack
+        slack = max(slack, (budget["rho_upper"] - rho.min()) / GAP) if budget else slack
         slack = (vif["rho_upper"] - rho.min()) / LIMIT if vif else slack  # about the floor
     stated = (budget or vif or {"rho_upper": 1.0})["rho_upper"]
     expect(stated >= min(top, 1.0) - 10 * REPORTED, f"floors up to {top:.12g} are possible")

@@ -141,6 +141,16 @@ def test_a_budget() -> None:
     assert "largest floor" in {c.name for c in check(lower, R).claims if not c.holds}
 
 
+@pytest.mark.parametrize("word", ["optimal", "best_found"])
+def test_a_floor_that_is_nearly_proved_may_be_called_either(word: Any) -> None:
+    """Between what solvers aim at and what is promised both words are true, beyond it one is."""
+    result = honest("budget")
+    for above, other in ((0.95e-7, ""), (3e-7, "optimal"), (0.1e-7, "best_found")):
+        goal = replace(result.goal, rho_upper=float(result.rho_min[0]) + above)
+        lie = replace(result, goal=goal, status=word)
+        broken(lie, *["status"] * (word == other))
+
+
 def test_the_bound_on_a_floor_without_a_budget() -> None:
     result = honest("no budget")
     for below, wrong in ((1e-3, ["largest floor"]), (5e-9, ["largest floor"]), (0.2e-9, [])):

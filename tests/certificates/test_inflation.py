@@ -133,6 +133,16 @@ def test_limits_are_for_full_rank_without_a_support() -> None:
             judge(replace(honest("vif"), goal=Floors()), R)
 
 
+@pytest.mark.parametrize("above", [0.0, 1e-3])
+def test_a_limit_leaves_correlations(above: float) -> None:
+    """Whatever is proved of its floor, an answer above the exact regime is not called exact."""
+    result = honest("vif")
+    goal = replace(result.goal, rho_upper=result.goal.rho_upper + above)
+    lie = replace(result, goal=goal, status="exact")
+    for judge in (check, prove):
+        assert "status" in {c.name for c in judge(lie, R).claims if not c.holds}
+
+
 def test_floors_that_nothing_is_proved_of() -> None:
     """Without a proof the bound on the floor is one, and no less."""
     result = honest("vif")

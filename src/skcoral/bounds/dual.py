@@ -55,14 +55,10 @@ def multipliers_and_matrix(
 ) -> tuple[Array, Array, NDArray[np.intp]]:
     """Multipliers, the matrix that goes with them, and the outputs that it covers.
 
-    Outputs without a multiplier may be left out (``S``) or have a row of zeros (``H``).
+    Outputs without a multiplier are left out of the matrix.
     """
     first, second = (f"`{name}`" for name in names)
     weights, matrix = numbers(arrays[names[0]], (k,), first, nonnegative=True), arrays[names[1]]
-    if names[1] == "H":
-        matrix = numbers(matrix, (k, k), second, symmetric=True)
-        on = np.flatnonzero((weights > 0) | np.any(matrix != 0, axis=0))
-        return weights, matrix[np.ix_(on, on)], on
     on = np.flatnonzero(weights > 0)
     if not len(on):
         raise CertificateError("all weights are zero: they prove nothing.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -158,7 +158,7 @@ class Problem:
         matrix = given if composites is None else composites.matrix
         settings = Settings(
             matrix.names,
-            check_choice("criterion", criterion, CRITERIA),  # type: ignore[arg-type]
+            cast(Criterion, check_choice("criterion", criterion, CRITERIA)),
             read_pair_weights(pair_weights, len(matrix), matrix.names),
             check_positive("tol", tol),
             max_iter,

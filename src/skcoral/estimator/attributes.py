@@ -78,9 +78,9 @@ def confident(estimator: Any, rows: Any, sample_weight: Any, groups: Any) -> Any
     )
 
 
-def with_notes(result: Decorrelation, **notes: str) -> Decorrelation:
+def with_notes(result: Decorrelation, **notes: Any) -> Decorrelation:
     """Return the result with further notes."""
-    return replace(result, notes=replace(result.notes, **notes))  # type: ignore[arg-type]
+    return replace(result, notes=replace(result.notes, **notes))
 
 
 def _threshold(model: Any) -> Threshold:
