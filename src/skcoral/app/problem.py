@@ -16,8 +16,7 @@ from skcoral.app.sources import Source
 from skcoral.core.arrays import Array
 from skcoral.core.deficiency import Deficiency
 from skcoral.core.limits import VISITOR, use
-from skcoral.estimator.overfitting import measure_overfitting
-from skcoral.estimator.rounding import measure_rounding
+from skcoral.estimator.on_rows import measure_overfitting, measure_rounding
 from skcoral.estimator.rows import named_rows
 from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError, InvalidTableError
 from skcoral.show import sentences

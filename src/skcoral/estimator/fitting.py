@@ -2,30 +2,76 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 
+from skcoral import api
+from skcoral.choosing import check_target, solve_for
+from skcoral.core.goals import Notes
+from skcoral.core.lowrank import LowRankTransform
+from skcoral.core.problem import check_matrix
+from skcoral.core.validation import check_choice, check_random_state
+from skcoral.data.correlation import CorrelationEstimate
+from skcoral.data.covariances import check_covariance
+from skcoral.data.effects import Measured, measure_matrix, measure_rows
 from skcoral.data.estimation import estimate_moments, estimate_rows, how_to_estimate
 from skcoral.data.moments import Moments
-from skcoral.estimator.attributes import COMPUTED, SOLVED, confident, solve, with_notes
-from skcoral.estimator.overfitting import measure_overfitting
-from skcoral.estimator.rounding import measure_rounding
-from skcoral.estimator.rows import batches, column_names, comes_in_batches, read_rows
-from skcoral.estimator.settings import check_batches, check_settings, learns_in_batches
-from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.estimator.on_rows import measure_overfitting, measure_rounding
+from skcoral.estimator.rows import batches, column_names, comes_in_batches, named_rows, read_rows
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError, NotCertifiedWarning
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from skcoral.core.certificate import Certificate
-    from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
+    from skcoral.core.lowrank import FactoredCorrelation
     from skcoral.core.results import Array, Decorrelation, Threshold
-    from skcoral.data.correlation import CorrelationEstimate
-    from skcoral.data.effects import Measured
+
+_CHOICES = {
+    "criterion": ("squared", "worst", "absolute"),
+    "on_singular": ("solve", "raise"),
+    "output_scale": ("unit", "original"),
+}
+_LONG = 10_000  # columns of a wide table from which on the effect is measured only on request
+
+
+def check_settings(estimator: Any) -> None:
+    """Raise an error where settings are unknown or contradict each other."""
+    for name, choices in _CHOICES.items():
+        check_choice(name, getattr(estimator, name), choices)
+    check_random_state(estimator.random_state)
+    check_covariance(estimator.covariance)
+    if estimator.confidence is not None and (
+        estimator.rho_min is None or estimator.budget is not None
+    ):
+        raise InvalidArgumentError(
+            "confidence= raises floors, and none is given: give rho_min= (and no budget)."
+        )
+    check_target(estimator)
+    if estimator.anchors is not None and estimator.output_scale == "original":
+        raise InvalidArgumentError(
+            "Composites have no mean and standard deviation of their own to return to: use "
+            "output_scale='unit' with anchors."
+        )
+
+
+def _learns_in_batches(estimator: Any) -> bool:
+    """Whether moments are enough for these settings; an AttributeError says why they are not."""
+    settings = ((name, getattr(estimator, name)) for name in ("covariance", "confidence"))
+    named = [f"{name}={value!r}" for name, value in settings if value is not None]
+    if not named:
+        return True
+    raise AttributeError(
+        f"Batches leave means and co-moments only: with {' and '.join(named)} all rows are needed "
+        "at once. Use fit with a table, or other settings."
+    )
 
 
 class Fitting:
@@ -86,12 +132,11 @@ class Fitting:
             if comes_in_batches(X):
                 self._fit_batches(X, sample_weight)
             else:
-                rows = read_rows(self, X, reset=True)
-                self._fit_rows(rows, sample_weight, groups)
+                self._fit_rows(read_rows(self, X, reset=True), sample_weight, groups=groups)
             undo.pop_all()
         return self
 
-    @available_if(learns_in_batches)
+    @available_if(_learns_in_batches)
     def partial_fit(self, X: Any, y: None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Add a batch of rows; the transformation is computed when it is next needed.
 
@@ -112,10 +157,9 @@ class Fitting:
         check_settings(self)
         first = not self.__sklearn_is_fitted__()
         rows = read_rows(self, X, reset=first)
-        names = column_names(self)
-        moments = Moments(names) if first else self.moments_
+        moments = Moments(column_names(self)) if first else self.moments_
         self.moments_ = moments.update(rows, sample_weight=sample_weight)
-        for name in SOLVED:
+        for name in _SOLVED:
             self.__dict__.pop(name, None)
         return self
 
@@ -137,13 +181,9 @@ class Fitting:
             raise InvalidArgumentError(
                 f"fit_moments takes Moments, got {type(moments).__name__}; rows go to fit."
             )
-        self.n_features_in_ = moments.n_features
-        self.__dict__.pop("feature_names_in_", None)
-        if moments.names != column_names(self):
-            self.feature_names_in_ = np.array(moments.names, dtype=object)
-        self._solve_moments(moments)
-        self.moments_ = moments.copy()
-        return self
+        generic = tuple(f"x{j}" for j in range(moments.n_features))
+        self._set_columns(moments.names, named=moments.names != generic)
+        return self._solve_moments(moments.copy())
 
     @property
     def n_samples_seen_(self) -> int:
@@ -151,13 +191,13 @@ class Fitting:
         return self.moments_.n_rows
 
     def __getattr__(self, name: str) -> Any:
-        if name not in SOLVED:
+        if name not in _SOLVED:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(f"This CORAL is not fitted: {name} exists after fit.")
         if "result_" not in self.__dict__:
             self._solve_moments(self.moments_)
-        return self.__dict__[name] if name in self.__dict__ else COMPUTED[name](self)
+        return self.__dict__[name] if name in self.__dict__ else _COMPUTED[name](self)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "moments_" in self.__dict__
@@ -169,50 +209,43 @@ class Fitting:
 
         The effect on the rows is measured when it is asked for.
         """
-        self.n_features_in_ = len(names)
-        self.feature_names_in_ = np.array(names, dtype=object)
-        self._fit_rows(rows, sample_weight, None, near=near, measure=False)
+        self._set_columns(names)
+        return self._fit_rows(rows, sample_weight, near=near, measure=False)
+
+    def _fit_estimate(self, table: CorrelationEstimate, moments: Moments, **known: Any) -> Self:
+        """Solve for correlations that were estimated before."""
+        self._forget()
+        check_settings(self)
+        self._set_columns(moments.names)
+        return self._solve(table, moments, **known)
+
+    def _restore(self, *, estimate, result, threshold, moments, has_names):
+        """Set the attributes of a fit that was read from a file."""
+        check_settings(self)
+        self._set_columns(moments.names, named=has_names)
+        self.moments_, self.estimate_, self.result_ = moments, estimate, result
+        self.output_scale_ = self.output_scale
+        if threshold is not None:
+            self.threshold_ = threshold
         return self
 
-    def _fit_rows(self, rows: Any, sample_weight: Any, groups: Any, **how: Any) -> None:
-        estimating = {"covariance": self.covariance, **how_to_estimate(self)}
-        table, moments = estimate_rows(rows, column_names(self), sample_weight, **estimating)
-        self._solve_estimate(table, moments, rows, sample_weight, groups, **how)
+    def _set_columns(self, names: tuple[str, ...], named: bool = True) -> None:
+        self.n_features_in_ = len(names)
+        self.__dict__.pop("feature_names_in_", None)
+        if named:
+            self.feature_names_in_ = np.array(names, dtype=object)
 
-    def _solve_estimate(
-        self,
-        table: CorrelationEstimate,
-        moments: Moments,
-        rows: Any = None,
-        sample_weight: Any = None,
-        groups: Any = None,
-        *,
-        raised: Any = None,
-        **how: Any,
-    ) -> None:
-        """Solve for correlations, with floors raised for the population where that is asked for.
-
-        ``raised`` are these floors where they are known. With ``rows``, what rounding and new rows
-        cost is measured on them.
-        """
-        self.moments_ = moments
-        floors = None
-        if self.confidence is not None:
-            self.confidence_ = raised or confident(self, rows, sample_weight, groups)
-            floors = self.confidence_.floors
-        solve(self, table, moments, floors=floors, **how)
-        if floors is not None:
-            self.result_ = with_notes(self.result_, confidence=self.confidence_.sentence())
-        if rows is not None:
-            measure_rounding(self, rows, sample_weight)
-            measure_overfitting(self, rows, sample_weight)
+    def _fit_rows(self, rows: Any, sample_weight: Any, **known: Any) -> Self:
+        how = {"covariance": self.covariance, **how_to_estimate(self)}
+        table, moments = estimate_rows(rows, column_names(self), sample_weight, **how)
+        return self._solve(table, moments, rows=rows, sample_weight=sample_weight, **known)
 
     def _fit_batches(self, X: Any, sample_weight: Any) -> None:
-        check_batches(self)
         if sample_weight is not None:
             raise InvalidArgumentError(
                 "sample_weight goes with a table; let the iterator give pairs (rows, weights)."
             )
+        self._check_batches()
         for where, rows, weights in batches(X):
             try:
                 self.partial_fit(rows, sample_weight=weights)
@@ -222,34 +255,128 @@ class Fitting:
             raise InvalidTableError("There was no batch with rows, so there is nothing to fit.")
         self._solve_moments(self.moments_)
 
-    def _solve_moments(self, moments: Moments) -> None:
+    def _check_batches(self) -> None:
+        try:
+            _learns_in_batches(self)
+        except AttributeError as error:
+            raise InvalidArgumentError(str(error)) from None
+
+    def _solve_moments(self, moments: Moments) -> Self:
         check_settings(self)  # they may have changed since the rows came
-        check_batches(self)
-        table = estimate_moments(moments, **how_to_estimate(self))
-        solve(self, table, moments)
+        self._check_batches()
+        self._solve(estimate_moments(moments, **how_to_estimate(self)), moments)
         measure_rounding(self)
-
-    def _fit_estimate(self, table: CorrelationEstimate, moments: Moments, **known: Any) -> Self:
-        """Solve for correlations that were estimated before."""
-        self._forget()
-        check_settings(self)
-        self.n_features_in_ = moments.n_features
-        self.feature_names_in_ = np.array(moments.names, dtype=object)
-        self._solve_estimate(table, moments, **known)
         return self
 
-    def _restore(self, *, estimate, result, threshold, moments, has_names):
-        """Set the attributes of a fit that was read from a file."""
-        check_settings(self)
-        self.n_features_in_ = moments.n_features
-        if has_names:
-            self.feature_names_in_ = np.array(moments.names, dtype=object)
-        self.moments_, self.estimate_, self.result_ = moments, estimate, result
-        self.output_scale_ = self.output_scale
-        if threshold is not None:
-            self.threshold_ = threshold
+    def _solve(
+        self,
+        table: CorrelationEstimate,
+        moments: Moments,
+        *,
+        rows: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        raised: Any = None,
+        judged: Any = None,
+        measured_on: Any = None,
+        near: Any = None,
+        measure: bool = True,
+    ) -> Self:
+        """Solve for the correlations ``table`` and set the fitted attributes.
+
+        With ``rows``, what rounding and new rows cost is measured on them. ``raised`` are floors
+        for the population and ``judged`` is the validated matrix, where they are known. The effect
+        is measured on the moments or on the correlation matrix ``measured_on``; without
+        ``measure``, when it is asked for. ``near`` is a model of a similar matrix to start from.
+        """
+        floors = None
+        if self.confidence is not None:
+            self.confidence_ = raised or self._confident_floors(rows, sample_weight, groups)
+            floors = self.confidence_.floors
+        given = judged or check_matrix(table, on_singular=self.on_singular)
+        regular = table.deficiency is None
+        warm = None
+        if near is not None and regular:
+            warm, given.memory.near = near.result_, near.threshold_.weights
+        result = solve_for(given, self, floors=floors, warm=warm)
+        effect = None
+        if measured_on is not None:
+            effect = measure_matrix(measured_on, result.T, result.names)
+        elif measure and not (table.is_wide and len(table.names) > _LONG):
+            effect = measure_rows(table, result, moments)
+        if regular:  # of a singular matrix it takes as long again: on request
+            self.threshold_ = api.threshold(given)
+        self.moments_, self.estimate_ = moments, table
+        self.output_scale_ = self.output_scale  # a setting changed later waits for a new fit
+        sure = "" if floors is None else self.confidence_.sentence()
+        about = table.about or Notes.about
+        notes = Notes(about, table.is_about_rows, table.guarantee, confidence=sure)
+        self.result_ = replace(result, R=None, on_rows=effect, notes=notes)
+        if rows is not None:
+            measure_rounding(self, rows, sample_weight)
+            measure_overfitting(self, rows, sample_weight)
         return self
+
+    def _confident_floors(self, rows: Any, sample_weight: Any, groups: Any) -> Any:
+        from skcoral.stability import confident_floors
+
+        names = self.__dict__.get("feature_names_in_")
+        rows = rows if names is None else named_rows(rows, names)
+        model: Any = self
+        known = {"sample_weight": sample_weight, "groups": groups}
+        return confident_floors(model, rows, confidence=model.confidence, **known)
 
     def _forget(self) -> None:
-        for name in (*SOLVED, "moments_", "confidence_"):
+        for name in (*_SOLVED, "moments_", "confidence_"):
             self.__dict__.pop(name, None)
+
+
+def _threshold(model: Any) -> Threshold:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotCertifiedWarning)
+        model.threshold_ = api.threshold(model.estimate_)
+    return model.threshold_
+
+
+def _measured(model: Any) -> Measured:
+    if model.result_.on_rows is not None:
+        return model.result_.on_rows
+    model.measured_ = measure_rows(model.estimate_, model.result_, model.moments_)
+    return model.measured_
+
+
+def _components(model: Any) -> Any:
+    T = model.T_.toarray() if isinstance(model.T_, LowRankTransform) else model.T_
+    components = (T / model.scale_[:, None]).T
+    original = model.output_scale_ == "original"
+    return components * model.moments_.scale[:, None] if original else components
+
+
+def _output_mean(model: Any) -> Any:
+    if model.output_scale_ == "original":
+        return model.moments_.mean
+    return np.zeros(len(model.result_.names))
+
+
+def _n_iter(model: Any) -> int:
+    regular = model.estimate_.deficiency is None
+    return model.result_.n_iter + (model.threshold_.n_iter if regular else 0)
+
+
+# What a fitted transformer computes from ``moments_``, ``estimate_`` and ``result_``.
+_COMPUTED: dict[str, Callable[[Any], Any]] = {
+    "T_": lambda model: model.result_.T,
+    "certificate_": lambda model: model.result_.certificate,
+    "components_": _components,
+    "correlation_": lambda model: model.estimate_.R,
+    "fidelity_": lambda model: model.result_.fidelity,
+    "floors_": lambda model: model.result_.rho_min,
+    "mean_": lambda model: model.estimate_.mean,
+    "measured_": _measured,
+    "n_iter_": _n_iter,
+    "output_mean_": _output_mean,
+    "prices_": lambda model: model.result_.prices,
+    "scale_": lambda model: model.estimate_.scale,
+    "threshold_": _threshold,
+}
+_SOLVED = ("estimate_", "result_", "output_scale_", *_COMPUTED)

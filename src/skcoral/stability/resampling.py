@@ -17,8 +17,8 @@ from skcoral.core.validation import check_callback, check_jobs
 from skcoral.data.correlation import CorrelationEstimate
 from skcoral.data.estimation import estimate_rows, how_to_estimate
 from skcoral.estimator import CORAL
+from skcoral.estimator.fitting import check_settings
 from skcoral.estimator.rows import column_names, read_rows
-from skcoral.estimator.settings import check_settings
 from skcoral.exceptions import (
     CoralError,
     InvalidArgumentError,

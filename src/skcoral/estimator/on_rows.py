@@ -1,47 +1,111 @@
-"""How much fidelity new rows keep where rows are no more than columns: a small hold-out."""
+"""Whether what is proved for a correlation matrix holds on its rows, and how new rows do.
+
+Nearly dependent columns need large coefficients, which magnify the rounding of the matrix: with a
+condition number of 1e11 the outputs' variances are off by 1e-6 although the matrix's are not. With
+no more rows than columns, fidelities on the rows fitted say little about others: a small hold-out
+measures that.
+"""
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from skcoral.core.lowrank import transform_of
 from skcoral.core.results import Array
+from skcoral.data.correlation import sample_correlation
+from skcoral.data.moments import Moments
 from skcoral.data.wide import RowMoments, deficiency_of_rows
-from skcoral.estimator.attributes import with_notes
-from skcoral.exceptions import OverfitWarning, warn
+from skcoral.exceptions import OverfitWarning, RoundingWarning, warn
 from skcoral.solvers.singular.caps import on_caps
 from skcoral.solvers.singular.descent import descend
 from skcoral.solvers.singular.problem import FrameProblem
 
-_EFFORT = 4e7  # r²p of a refit up to which one is made
-_FEWEST = 18  # rows of a table from which some can be left out
+#: Differences between rows and matrix up to this are those of any computation: the variances of
+#: well-conditioned tables differ by 1e-12, and ten times this could be read off a written file.
+NEGLIGIBLE = 1e-7
+_EPS = float(np.finfo(np.float64).eps)
+_EFFORT = 4e7  # r²p of a refit up to which one is made: it takes about as long as the fit
+_FEWEST = 18  # rows of a table from which six can be left out and twice as many fitted
 _FLOORS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.99)
 _LOSS = 0.1  # of mean fidelity on new rows, from which on the fit counts as overfitted
-_DIGITS = 1e-4  # relative accuracy of a refit
-_STATED = 12  # rows left out from which on their correlations are stated
+_DIGITS = 1e-4  # relative accuracy of a refit: its fidelities are shown with two decimals
+_STATED = 12  # rows left out from which on their correlations are stated: chance alone has 0.3
 _UNKNOWN = (
     "There are no more rows than columns, so these figures say little about new rows; "
     "skcoral.stability.holdout measures that."
 )
 
 
+def measure_rounding(estimator: Any, rows: Any = None, sample_weight: Any = None) -> None:
+    """Measure a fresh fit on its rows, or bound the rounding without them; warn with the figures.
+
+    The sentence goes to ``result_.notes.rounding``. A matrix by another estimator promises nothing
+    about the rows, so nothing is done for it.
+    """
+    result = estimator.result_
+    if estimator.estimate_.source or not isinstance(result.T, np.ndarray):
+        return
+    # Entries of R are off by a few units in the last place, and tᵢᵀRtⱼ by ‖tᵢ‖₁‖tⱼ‖₁ times that.
+    bound = 4.0 * _EPS * float(np.abs(result.T).sum(axis=0).max(initial=0.0)) ** 2
+    if bound <= NEGLIGIBLE or not isinstance(result.correlation, np.ndarray):
+        return
+    difference = (
+        "On the rows, variances, correlations and fidelities of the outputs may differ by up "
+        f"to {bound:.1e} from what is proved for the correlation matrix"
+    )
+    if rows is not None:
+        difference = _rounding_on(estimator, rows, sample_weight)
+    if difference:
+        sentence = (
+            f"{difference}: the columns are nearly dependent, and rounding is magnified. Drop one "
+            "of them, or shrink with covariance='LedoitWolf'."
+        )
+        estimator.result_ = replace(result, notes=replace(result.notes, rounding=sentence))
+        warn(sentence, RoundingWarning)
+
+
+def _rounding_on(estimator: Any, rows: Any, sample_weight: Any) -> str:
+    """Figures of the outputs of these very rows; empty where they agree with the matrix."""
+    result = estimator.result_
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        Z = estimator.standardised(rows)
+    outputs, targets = result.outputs_and_sources(Z)
+    k = outputs.shape[1]
+    both = Moments([f"x{j}" for j in range(2 * k)])
+    both.update(np.hstack((outputs, targets)), sample_weight=sample_weight)
+    variance = float(np.abs(np.diag(both.covariance)[:k] - 1.0).max())
+    R = sample_correlation(both)
+    apart = np.abs(R[:k, :k] - result.correlation)[~np.eye(k, dtype=bool)]
+    correlation = float(apart.max(initial=0.0))
+    fidelity = float(np.abs(np.diag(R[:k, k:]) - result.fidelity).max())
+    if max(variance, correlation, fidelity) <= NEGLIGIBLE:
+        return ""
+    return (
+        f"On the rows, variances of the outputs differ from 1 by up to {variance:.1e}, "
+        f"correlations by {correlation:.1e} and fidelities by {fidelity:.1e} from what is proved "
+        "for the correlation matrix"
+    )
+
+
 def measure_overfitting(model: Any, rows: Any, sample_weight: Any) -> None:
     """Refit a table with no more rows than columns without some rows, and measure it on these.
 
     Where rows are about as many as columns, few are left out: the loss is largest there, and
-    leaving out many would move away from it. The sentence is kept in
-    ``result_.notes.new_rows``. Where much of the fidelity is lost, a warning names the floor
-    from which on it is kept.
+    leaving out many would move away from it. The sentence goes to ``result_.notes.new_rows``. Where
+    much of the fidelity is lost, a warning names the floor from which on it is kept.
     """
-    found = model.estimate_.deficiency
-    if found is not None and found.few_rows:
-        sentence = _measured(model, rows, sample_weight)
-        model.result_ = with_notes(model.result_, new_rows=sentence)
+    deficiency, result = model.estimate_.deficiency, model.result_
+    if deficiency is not None and deficiency.few_rows:
+        sentence = _loss_on_new_rows(model, rows, sample_weight)
+        model.result_ = replace(result, notes=replace(result.notes, new_rows=sentence))
 
 
-def _measured(model: Any, rows: Any, sample_weight: Any) -> str:
+def _loss_on_new_rows(model: Any, rows: Any, sample_weight: Any) -> str:
     result = model.result_
     too_long = model.estimate_.deficiency.rank**2 * rows.shape[1] > _EFFORT
     if too_long or sample_weight is not None or len(rows) < _FEWEST or result.anchors is not None:
@@ -106,7 +170,7 @@ class _Refit:
         problem = self._problem
         if problem.criterion != "squared" or problem.pair_weights is not None:
             return np.asarray(problem.solve(floors, start=self._outputs).U)
-        found, _, _ = descend(
+        outputs, _, _ = descend(
             self._factor,
             on_caps(self._factor, self._outputs, floors),
             floors,
@@ -116,7 +180,7 @@ class _Refit:
             patience=10,
             stall=_DIGITS,
         )
-        return np.asarray(found)
+        return np.asarray(outputs)
 
     def first_kept(self, lowest: float) -> float | None:
         """The least of a few floors at which new rows keep nearly what the floor promises."""
@@ -137,6 +201,6 @@ def _rms(U: Array) -> float:
     """Root mean square correlation of unit columns, less the 1/(m - 1) of m independent rows."""
     m, p = U.shape
     F = U @ U.T
-    own = float((np.einsum("ij,ij->j", U, U) ** 2).sum())
-    mean, chance = (float((F * F).sum()) - own) / max(p * (p - 1), 1), 1.0 / (m - 1)
+    diagonal = float((np.einsum("ij,ij->j", U, U) ** 2).sum())
+    mean, chance = (float((F * F).sum()) - diagonal) / max(p * (p - 1), 1), 1.0 / (m - 1)
     return float(np.sqrt(max(mean - chance, 0.0) / (1.0 - chance)))
