@@ -13,15 +13,6 @@ from skcoral.core.requirements import check_complete, listing, repeated
 from skcoral.exceptions import InvalidTableError
 
 
-def rows_at(X: Any, places: NDArray[Any]) -> Any:
-    """Some rows of a table, in the container that it came in."""
-    if hasattr(X, "iloc"):
-        return X.iloc[places]
-    if hasattr(X, "column_names"):  # of Arrow
-        return X.take(places)
-    return X[places] if hasattr(X, "shape") else [X[int(k)] for k in places]
-
-
 def named_rows(values: Any, names: Sequence[str]) -> Any:
     """Rows as a data frame, if pandas is there, so that messages name the columns."""
     try:

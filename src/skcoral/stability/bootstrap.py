@@ -25,7 +25,13 @@ from skcoral.renamed import refusing_former_parameters
 from skcoral.stability.confidence import check_confidence
 from skcoral.stability.dependence import Index
 from skcoral.stability.resampling import Fitted, Progress, Resampler
-from skcoral.stability.sampling_errors import DRAWS, Draws, mean_of, standardised
+from skcoral.stability.sampling_errors import (
+    DRAWS,
+    Draws,
+    mean_of,
+    standardised,
+    threshold_influence,
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,14 +65,6 @@ class Bootstrap(Shown, Frozen):
     dependent : bool
         Whether variables are linearly dependent: then there is no ρ★, and ``threshold`` is the
         highest floor at which the residual has its least value.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from skcoral import CORAL
-    >>> found = bootstrap(CORAL(), load_wine().data[:, :4], n_boot=20)
-    >>> found.threshold_interval[0] < found.threshold < found.threshold_interval[1]
-    True
     """
 
     names: tuple[str, ...]
@@ -159,10 +157,10 @@ def bootstrap(
         callback=callback,
         total=n_boot,
     )
-    whole = sample.fit()
-    if not whole.result.deficiency:
+    full = sample.fit()
+    if not full.result.deficiency:
         sample.model.set_params(on_singular="raise")  # a replicate of lower rank is another problem
-    samples = sample.by_draw(_replicate, n_boot, random_state, whole)
+    samples = sample.by_draw(_replicate, n_boot, random_state, full)
     if not samples:
         raise InvalidTableError(
             f"None of {n_boot} resampled tables could be fitted: there are too few different rows "
@@ -170,30 +168,30 @@ def bootstrap(
         )
     thresholds, fidelities = (np.array(values) for values in zip(*samples, strict=True))
     tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
-    value = api.threshold(whole.table).value
+    value = api.threshold(full.table).value
     low, high = (2.0 * value - np.quantile(thresholds, tails)[::-1]).tolist()
     middle = 2.0 * value - float(thresholds.mean())
-    if not whole.result.deficiency and not whole.table.source:
+    if not full.result.deficiency and not full.table.source:
         with suppress(CoralError):  # leaving rows out of a short table may leave too few
             middle, low, high = threshold_interval(sample, value, level, seed=random_state or 0)
     return Bootstrap(
-        names=whole.result.names,
+        names=full.result.names,
         threshold=value,
         threshold_estimate=min(middle, 1.0),
         threshold_interval=(low, min(high, 1.0)),
         threshold_samples=thresholds,
-        fidelity=whole.result.fidelity,
+        fidelity=full.result.fidelity,
         fidelity_interval=np.quantile(fidelities, tails, axis=0),
         fidelity_samples=fidelities,
         confidence=level,
         n_failed=n_boot - len(samples),
-        dependent=bool(whole.result.deficiency),
+        dependent=bool(full.result.deficiency),
     )
 
 
-def _replicate(sample: Resampler, part: Index, whole: Fitted) -> tuple[float, Array]:
+def _replicate(sample: Resampler, part: Index, full: Fitted) -> tuple[float, Array]:
     """ρ★ and fidelities of a refit to rows drawn with replacement."""
-    again = sample.fit(part, warm=whole.result)
+    again = sample.fit(part, warm=full.result)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotCertifiedWarning)
         warnings.simplefilter("ignore", SingularCorrelationWarning)
@@ -228,9 +226,8 @@ def threshold_interval(
 
 def _left_out(sample: Resampler, train: Any, test: Any) -> tuple[Array, Array]:
     """What each row left out adds to the upper bound of a fold, and its influence."""
-    table = sample.table(train)
-    fold = api.threshold(table)
+    fold = api.threshold(sample.table(train))
     Z = standardised(sample.rows, sample.weights)[test]
-    psi = 0.5 * (Z * (Z @ fold.T - fold.value * Z)) @ fold.weights
+    psi = threshold_influence(Z, fold)
     # the bound itself, where the variances of the rows left out are put at one as R has them
     return fold.value + psi, psi

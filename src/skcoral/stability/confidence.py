@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,10 +21,9 @@ from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError, warn
 from skcoral.renamed import refusing_former_parameters
 from skcoral.stability.raised_floors import PASSES, FloorRaiser
 from skcoral.stability.resampling import Progress, Resampler
-from skcoral.stability.sampling_errors import DRAWS, residual_bounds
+from skcoral.stability.sampling_errors import DRAWS, Draws, left_out, resampled, residual_bounds
 
-METHODS = ("left_out", "bootstrap")
-_MOST_OUTPUTS = 400  # whose pairs are bounded one by one
+_MOST_OUTPUTS = 400  # whose pairs are bounded one by one: 80,000 pairs take seconds
 _HIGHEST = 1.0 - 1.0 / DRAWS  # beyond it there is no draw, and so no quantile
 
 
@@ -61,14 +61,6 @@ class ConfidentFloors(Drawn, Frozen):
         Where no floor below one is confident for some output: the largest confidence that was found
         to do with floors below one, and the largest common floor with this confidence; 0 where none
         was. None where floors below one do.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from skcoral import CORAL
-    >>> found = confident_floors(CORAL(rho_min=0.8), load_wine().data[:, :4])
-    >>> bool((found.lower >= 0.8 - 1e-3).all()), found.about
-    (True, '178 rows')
     """
 
     names: tuple[str, ...]
@@ -230,7 +222,7 @@ def confident_floors(
     True
     """
     level = check_confidence(confidence)
-    check_choice("method", method, METHODS)
+    check_choice("method", method, ("left_out", "bootstrap"))
     n_folds = check_count("n_folds", n_folds, minimum=2)
     n_boot = check_count("n_boot", n_boot, minimum=20, maximum=1_000_000)
     seed = check_count("random_state", random_state, minimum=0)
@@ -243,9 +235,6 @@ def confident_floors(
         n_jobs=n_jobs,
         callback=callback,
     )
-    for goal in ("budget", "max_vif", "max_correlation"):
-        if getattr(sample.model, goal) is not None:
-            raise InvalidArgumentError(f"Floors are raised, so give floors (rho_min), not {goal}.")
     if method == "bootstrap" and n_boot * (1.0 - level) < 1.0 - 1e-9:
         raise InvalidArgumentError(
             f"{n_boot} resampled tables support a confidence of {1.0 - 1.0 / n_boot:.4g} at most; "
@@ -262,17 +251,13 @@ def confident_floors(
             "Floors are raised for confidence, and those given are 0 or 1, which are never raised: "
             "give one between them."
         )
-    raiser = FloorRaiser(
-        sample,
-        plain,
-        method=method,
-        simultaneous=simultaneous,
-        n_folds=n_folds,
-        n_boot=n_boot,
-        seed=seed,
-    )
+    draws = Draws(sample.dependence, DRAWS, seed)
+    errors = partial(left_out, sample, n_folds=n_folds, draws=draws)
+    if method == "bootstrap":
+        errors = partial(resampled, sample, n_draws=n_boot, seed=seed)
+    raiser = FloorRaiser(sample, plain, errors, simultaneous=simultaneous)
     made = raiser.raised(asked, level)
-    floors, errors = made.floors, made.errors
+    floors, fitted = made.floors, made.errors.fitted
     largest_confidence = largest_floor = residual_bound = None
     if (floors[promised] >= 1.0).any():
         largest_confidence = raiser.largest(lambda value: (asked, value), level)
@@ -282,16 +267,16 @@ def confident_floors(
         )
     if callback is not None:
         callback(sample.total, sample.total)
-    if made.outputs is not None and raiser.draws is not None and len(asked) <= _MOST_OUTPUTS:
-        residual_bound = residual_bounds(made.outputs, raiser.draws, level)
+    if made.outputs is not None and len(asked) <= _MOST_OUTPUTS:
+        residual_bound = residual_bounds(made.outputs, draws, level)
     found = ConfidentFloors(
         names=plain.result.names,
         rho_min=asked,
         floors=floors,
         confidence=level,
         simultaneous=simultaneous,
-        fidelity=np.where(floors < 1.0, np.tanh(errors.fitted), 1.0),
-        lower=np.where(floors < 1.0, np.tanh(errors.fitted - made.margin), 1.0),
+        fidelity=np.where(floors < 1.0, np.tanh(fitted), 1.0),
+        lower=np.where(floors < 1.0, np.tanh(fitted - made.margin), 1.0),
         residual_bound=residual_bound,
         objective=float(made.fit.result.objective),
         objective_plain=float(plain.result.objective),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
@@ -10,28 +9,21 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.special import gammaln
-from sklearn.base import clone
 from sklearn.model_selection import KFold, TimeSeriesSplit, check_cv
 
 from skcoral.core.display import Drawn, shortened
 from skcoral.core.frozen import Frozen
 from skcoral.core.lowrank import FactoredCorrelation, largest_residuals
-from skcoral.core.requirements import check_weights
-from skcoral.core.results import Array
+from skcoral.core.results import Array, Decorrelation
 from skcoral.core.tolerances import EXACT_TOL
 from skcoral.core.validation import check_count
 from skcoral.estimator import CORAL
 from skcoral.estimator.applying import residual_of
-from skcoral.estimator.rows import read_rows, rows_at
-from skcoral.exceptions import (
-    InvalidArgumentError,
-    InvalidTableError,
-    OverfitWarning,
-    SingularCorrelationWarning,
-)
+from skcoral.estimator.rows import named_rows
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.renamed import refusing_former_parameters
-from skcoral.stability.dependence import read_dependence
-from skcoral.stability.resampling import check_estimator
+from skcoral.stability.confidence import confident_floors
+from skcoral.stability.resampling import Fitted, Resampler
 from skcoral.stability.sampling_errors import mean_of, standardised
 
 LeftOut = Literal["rows", "groups", "stretches", "later", "others"]
@@ -68,14 +60,6 @@ class Holdout(Drawn, Frozen):
     left_out : {"rows", "groups", "stretches", "later", "others"}
         What a fold leaves out: rows at random, whole groups, stretches of time, what follows a
         date, or whatever the splitter given leaves out.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from skcoral import CORAL
-    >>> found = holdout(CORAL(rho_min=0.8), load_wine().data, cv=2)
-    >>> found.fidelity_new.shape
-    (2, 13)
     """
 
     names: tuple[str, ...]
@@ -170,11 +154,16 @@ def holdout(
     >>> bool(report.criterion_new.mean() > report.criterion_fitted.mean())
     True
     """
-    check_estimator(estimator)
-    weights = check_weights(sample_weight, _n_rows(X))
-    kind, splits = _splits(estimator, X, cv, groups, block_length)
+    whole = isinstance(cv, Integral)  # else dependent rows are the splitter's business
+    sample = Resampler(
+        estimator,
+        X,
+        sample_weight=sample_weight,
+        groups=groups if whole else None,
+        block_length=block_length,
+    )
+    kind, splits = _splits(sample, X, cv, groups)
     fitted, new, noise, sizes = [], [], [], []
-    names: tuple[str, ...] = ()
     for fold, (train, test) in enumerate(splits, start=1):
         if len(test) < 2:
             raise InvalidArgumentError(
@@ -183,28 +172,19 @@ def holdout(
             )
         where = "fitted"
         try:
-            with warnings.catch_warnings():
-                # fidelity on new rows is what is measured here
-                warnings.simplefilter("ignore", SingularCorrelationWarning)
-                warnings.simplefilter("ignore", OverfitWarning)
-                model = clone(estimator).fit(
-                    rows_at(X, train),
-                    sample_weight=None if weights is None else weights[train],
-                    **({} if groups is None else {"groups": np.asarray(groups)[train]}),
-                )
-            fitted.append(_measure(model, X, train, weights))
+            fit = sample.fit(train, floors=_raised(sample, estimator, train, groups))
+            fitted.append(_measure(sample, fit, train))
             where = "held back"
-            new.append(_measure(model, X, test, weights))
-            sizes.append(len(np.arange(_n_rows(X))[test]))
-            noise.append(_noise(model, sizes[-1]))
+            new.append(_measure(sample, fit, test))
         except InvalidTableError as error:
             raise InvalidTableError(f"Fold {fold}, rows {where}: {error}") from error
-        names = model.result_.names
+        sizes.append(len(sample.rows[test]))
+        noise.append(_noise(fit.result, sizes[-1]))
     if not fitted:
         raise InvalidArgumentError("cv holds no fold, so there is nothing to fit.")
     seen, unseen = ([np.array(part) for part in zip(*side, strict=True)] for side in (fitted, new))
     return Holdout(
-        names=names,
+        names=fit.result.names,
         fidelity_fitted=seen[0],
         fidelity_new=unseen[0],
         residual_fitted=seen[1],
@@ -218,32 +198,34 @@ def holdout(
     )
 
 
-def _n_rows(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+def _raised(sample: Resampler, estimator: CORAL, train: Any, groups: Any) -> Array | None:
+    """The floors of a fold, raised by its own rows where the estimator has a confidence."""
+    if estimator.confidence is None:
+        return None
+    return confident_floors(
+        estimator,
+        named_rows(sample.rows[train], sample.names),
+        confidence=estimator.confidence,
+        sample_weight=sample.weights_of(train),
+        groups=None if groups is None else np.asarray(groups)[train],
+    ).floors
 
 
-def _splits(
-    estimator: CORAL, X: Any, cv: Any, groups: Any, block_length: Any
-) -> tuple[LeftOut, Any]:
+def _splits(sample: Resampler, X: Any, cv: Any, groups: Any) -> tuple[LeftOut, Any]:
     """What is left out, and pairs of rows fitted and rows left out."""
-    n = _n_rows(X)
     if not isinstance(cv, Integral):
         return "others", check_cv(cv).split(X, groups=groups)
-    folds, gap = check_count("cv", cv, minimum=2), 0
-    if groups is not None or block_length is not None:
-        rows = read_rows(clone(estimator), X, reset=True)
-        known = read_dependence(rows, groups=groups, block_length=block_length)
-        if groups is not None:
-            return "groups", known.folds(folds)
-        gap = known.block_length or 0
+    folds, known = check_count("cv", cv, minimum=2), sample.dependence
+    if known.groups is not None:
+        return "groups", known.folds(folds)
+    gap, rows = known.block_length or 0, np.arange(known.n_rows)
     time = _times(X)
     if time is not None:
         order = np.argsort(time, kind="stable")
         ahead = TimeSeriesSplit(folds, gap=gap).split(order)
         return "later", [(order[train], order[test]) for train, test in ahead]
-    if block_length is None:
-        return "rows", KFold(folds, shuffle=True, random_state=0).split(X)
-    rows = np.arange(n)
+    if known.block_length is None:
+        return "rows", KFold(folds, shuffle=True, random_state=0).split(rows)
     parts = np.array_split(rows, folds)
     return "stretches", [
         (rows[(rows < part[0] - gap) | (rows > part[-1] + gap)], part) for part in parts
@@ -252,35 +234,32 @@ def _splits(
 
 def _times(X: Any) -> Any:
     """The dates that index a table, as whole numbers; None where it has none."""
-    index = getattr(X, "index", None)
+    index: Any = getattr(X, "index", None)
     kind = getattr(index, "dtype", None)
-    if getattr(kind, "kind", "") == "M" or str(kind).startswith("period"):
-        return index.asi8  # type: ignore[union-attr]
-    return None
+    dated = getattr(kind, "kind", "") == "M" or str(kind).startswith("period")
+    return index.asi8 if dated else None
 
 
-def _measure(model: CORAL, X: Any, part: Any, weights: Any) -> tuple[Array, Array, float, float]:
+def _measure(sample: Resampler, fit: Fitted, part: Any) -> tuple[Array, Array, float, float]:
     """Fidelities, largest residual of each output, and the criterion after and before."""
-    result = model.result_
-    Z = model.standardised(rows_at(X, part))
-    weights = None if weights is None else weights[part]
-    outputs, sources = result.outputs_and_sources(Z)
+    weights = sample.weights_of(part)
+    outputs, sources = fit.outputs_and_sources(sample.rows[part])
     # names the columns that are constant in these rows
-    raw = residual_of(result, sources, sample_weight=weights)
-    after = residual_of(result, outputs, sample_weight=weights)
+    raw = residual_of(fit.result, sources, sample_weight=weights)
+    after = residual_of(fit.result, outputs, sample_weight=weights)
     u, v = standardised(outputs, weights), standardised(sources, weights)
     share = np.full(len(u), 1.0 / len(u)) if weights is None else weights / weights.sum()
     G = FactoredCorrelation(u * np.sqrt(share)[:, None])
     return mean_of(u * v, weights), largest_residuals(G), after, raw
 
 
-def _noise(model: CORAL, n_rows: int) -> float:
+def _noise(result: Decorrelation, n_rows: int) -> float:
     """Mean criterion of independent normal columns of the same size.
 
     The largest correlation is measured on 20 such tables. That of each pair has the mean square
     ``1 / (n - 1)`` and the mean size ``Γ((n - 1) / 2) / (√π Γ(n / 2))``.
     """
-    result, p = model.result_, len(model.result_.names)
+    p = len(result.names)
     if result.criterion == "worst":
         rng = np.random.default_rng(0)
         tables = (rng.normal(size=(n_rows, p)) for _ in range(20))

@@ -7,20 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from skcoral import api
 from skcoral.core.display import Shown
 from skcoral.core.frozen import Frozen
 from skcoral.core.results import Array
 from skcoral.core.validation import check_count
-from skcoral.data.correlation import estimate
-from skcoral.data.moments import Moments
 from skcoral.estimator import CORAL
-from skcoral.estimator.rows import column_names, read_rows
 from skcoral.exceptions import CoralError, InvalidArgumentError
 from skcoral.renamed import refusing_former_parameters
-from skcoral.stability.resampling import check_estimator
+from skcoral.stability.resampling import Resampler
+from skcoral.stability.sampling_errors import threshold_influence
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,14 +37,6 @@ class Influence(Shown, Frozen):
         Rows that were actually removed, in order of the change of ρ★, largest first.
     threshold_without : ndarray of shape (m,)
         ρ★ without each of them; NaN, and first, where the rows that remain determine none.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from skcoral import CORAL
-    >>> found = influence(CORAL(), load_wine().data[:, :4])
-    >>> len(found.first_order), list(found.to_frame().columns)
-    (178, ['threshold_without', 'change', 'first_order'])
     """
 
     threshold: float
@@ -112,30 +101,26 @@ def influence(
     (178,)
     """
     n_refits = check_count("n_refits", n_refits, minimum=0)
-    reader = clone(check_estimator(estimator))
-    if reader.covariance is not None:
+    sample = Resampler(estimator, X, sample_weight=sample_weight)
+    if sample.model.covariance is not None:
         raise InvalidArgumentError(
             "Influence is that of rows on their own correlations: leave out covariance."
         )
-    rows = read_rows(reader, X, reset=True)
-    n = len(rows)
-    moments = Moments(column_names(reader)).update(rows, sample_weight=sample_weight)
-    table = estimate(moments)
-    weights = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    whole = api.threshold(table)
-    Z = (rows - table.mean) / table.scale
-    pull = (Z * (Z @ whole.T - whole.value * Z)) @ whole.weights
-    first_order = -weights * pull / (2.0 * moments.degrees_of_freedom)
+    sample.model.set_params(on_singular="raise")  # dependent columns have no ρ★
+    n = len(sample.rows)
+    weights = np.ones(n) if sample.weights is None else sample.weights
+    table = sample.table()
+    threshold = api.threshold(table)
+    psi = threshold_influence(table.standardised(sample.rows), threshold)
+    first_order = -weights * psi / (weights.sum() - weights @ weights / weights.sum())
     ranked = np.argsort(-np.abs(first_order), kind="stable")
     chosen = ranked[weights[ranked] > 0][:n_refits]
     without = np.full(len(chosen), np.nan)
     for k, row in enumerate(chosen):
-        kept = np.where(np.arange(n) == row, 0.0, weights)
-        rest = Moments(table.names).update(rows, sample_weight=kept)
         # without this row there may be no threshold: NaN, ranked first
         with suppress(CoralError):
-            without[k] = api.threshold(estimate(rest)).value
-    change = np.where(np.isnan(without), np.inf, np.abs(without - whole.value))
+            without[k] = api.threshold(sample.table(np.delete(np.arange(n), row))).value
+    change = np.where(np.isnan(without), np.inf, np.abs(without - threshold.value))
     order = np.argsort(-change, kind="stable")
     labels = tuple(X.index) if hasattr(X, "index") and not callable(X.index) else tuple(range(n))
-    return Influence(whole.value, labels, first_order, chosen[order], without[order])
+    return Influence(threshold.value, labels, first_order, chosen[order], without[order])

@@ -9,21 +9,12 @@ import numpy as np
 
 from skcoral.core.results import Array
 from skcoral.stability.resampling import Fitted, Resampler
-from skcoral.stability.sampling_errors import (
-    DRAWS,
-    HIGHEST,
-    Draws,
-    Errors,
-    fidelity_on,
-    fisher,
-    left_out,
-    resampled,
-)
+from skcoral.stability.sampling_errors import HIGHEST, Errors, fidelity_on, fisher
 
 PASSES, _MOST_PASSES = 4, 8  # usually, and where floors are still missed
 _AIM = 1.02  # times the margin: what a floor is raised by, so that the next pass finds it enough
-_LOOSE = 1.1  # times the margin: what it need not be raised by
-_HALVINGS = 6
+_LOOSE = 1.1  # times the margin: raised by more, a floor costs residual for nothing
+_HALVINGS = 6  # the two decimals that are shown of the largest value
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,29 +29,22 @@ class Raised:
 
 
 class FloorRaiser:
-    """Raises the floors of one table; the arguments are those of ``confident_floors``."""
+    """Raises the floors of one table.
+
+    ``errors`` gives the errors of a fit at some floors, and the outputs of rows left out; a
+    ``plain`` fit is one at the floors asked for.
+    """
 
     def __init__(
         self,
         sample: Resampler,
         plain: Fitted,
+        errors: Callable[[Fitted, Array], tuple[Errors, Array | None]],
         *,
-        method: str,
         simultaneous: bool,
-        n_folds: int,
-        n_boot: int,
-        seed: int,
     ) -> None:
-        self.sample, self.plain, self.simultaneous = sample, plain, simultaneous
-        self.n_folds, self.n_boot, self.seed = n_folds, n_boot, seed
-        left = method == "left_out"
-        self.draws = Draws(sample.dependence, DRAWS, seed) if left else None
-
-    def _errors(self, fit: Fitted, floors: Array) -> tuple[Errors, Array | None]:
-        if self.draws is None:
-            found = resampled(self.sample, fit, floors, n_draws=self.n_boot, seed=self.seed)
-            return found, None
-        return left_out(self.sample, fit, floors, n_folds=self.n_folds, draws=self.draws)
+        self.sample, self.plain, self.errors = sample, plain, errors
+        self.simultaneous = simultaneous
 
     def raised(self, asked: Array, level: float, *, probing: bool = False) -> Raised:
         """Raise floors until their bounds meet those asked; probing ends at a first floor of 1."""
@@ -72,7 +56,7 @@ class FloorRaiser:
         fit = self.sample.fit(floors=floors, warm=self.plain.result)
         free, missed = promised, np.zeros(k)
         for done in range(1, _MOST_PASSES + 1):
-            errors, outputs = self._errors(fit, floors)
+            errors, outputs = self.errors(fit, floors)
             used = margin
             margin = np.where(free, errors.margin(level, free, self.simultaneous), margin)
             met, tight = errors.fitted >= target + margin, used < _LOOSE * margin

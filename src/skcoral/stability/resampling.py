@@ -42,16 +42,6 @@ class Fitted:
         return self.result.outputs_and_sources(self.table.standardised(rows))
 
 
-def check_estimator(estimator: Any) -> CORAL:
-    """Return the estimator, which comes before the rows."""
-    if not isinstance(estimator, CORAL):
-        raise InvalidArgumentError(
-            "The estimator comes first, then the rows, as in holdout(CORAL(rho_min=0.9), X); got "
-            f"{type(estimator).__name__} first."
-        )
-    return estimator
-
-
 class Resampler:
     """Fits an estimator's settings to folds of a table, or to rows drawn from it.
 
@@ -71,7 +61,12 @@ class Resampler:
         callback: Progress | None = None,
         total: int = 0,
     ) -> None:
-        self.model: Any = clone(check_estimator(estimator))
+        if not isinstance(estimator, CORAL):
+            raise InvalidArgumentError(
+                "The estimator comes first, then the rows, as in holdout(CORAL(rho_min=0.9), X); "
+                f"got {type(estimator).__name__} first."
+            )
+        self.model: Any = clone(estimator)
         self.model.confidence = None
         check_settings(self.model)
         rows = read_rows(self.model, X, reset=True)
@@ -87,16 +82,18 @@ class Resampler:
         self.n_jobs = check_jobs(n_jobs)
         self.callback, self.done, self.total = check_callback(callback), 0, total
 
+    def weights_of(self, part: Any) -> Array | None:
+        """The weights of the rows ``part``."""
+        return None if self.weights is None else self.weights[part]
+
     def table(self, part: Any = None) -> CorrelationEstimate:
         """The correlation matrix of the rows ``part``, or of all rows."""
-        rows, weights = self.rows, self.weights
-        if part is not None:
-            rows, weights = rows[part], None if weights is None else weights[part]
+        part = slice(None) if part is None else part
         with warnings.catch_warnings():
             # warnings are given for the whole table only
             warnings.simplefilter("ignore", SingularCorrelationWarning)
             how = {"covariance": self.model.covariance, **how_to_estimate(self.model)}
-            return estimate_rows(rows, self.names, weights, **how)[0]
+            return estimate_rows(self.rows[part], self.names, self.weights_of(part), **how)[0]
 
     def fit(
         self,
