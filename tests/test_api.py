@@ -178,7 +178,7 @@ def test_a_series_with_the_default_index_goes_by_position() -> None:
 
 def test_a_series_that_names_a_variable_twice() -> None:
     R = load_wine().to_frame().corr()
-    with pytest.raises(InvalidFloorError, match="names `hue` more than once"):
+    with pytest.raises(InvalidFloorError, match="repeated: `hue`"):
         decorrelate(R, pd.Series([0.5, 0.9], ["hue", "hue"]))
 
 
@@ -298,7 +298,7 @@ def test_composites_are_matched_by_the_names_of_their_rows() -> None:
     by_number = pd.DataFrame(R)
     numbered = B.set_axis(range(13)).iloc[::-1]
     assert np.allclose(decorrelate(by_number, 0.99, anchors=numbered).T, expected.T, atol=1e-12)
-    with pytest.raises(InvalidAnchorError, match="named like the variables"):
+    with pytest.raises(InvalidAnchorError, match=r"rows of anchors.*unknown: `z0`"):
         decorrelate(NAMED, 0.99, anchors=B.set_axis([f"z{k}" for k in range(13)]))
 
 
@@ -310,5 +310,5 @@ def test_the_scale_of_a_composite_does_not_matter(size) -> None:
 
 
 def test_bounds_that_are_no_numbers() -> None:
-    with pytest.raises(InvalidArgumentError, match="lower bounds must be one number"):
+    with pytest.raises(InvalidArgumentError, match="lower bounds must contain only numbers"):
         decorrelate(R, 0.9, bounds=("a", "b"))

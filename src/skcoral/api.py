@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from skcoral.certificates.certify import certify, certify_frontier, certify_threshold
-from skcoral.core.arguments import read_bounds, read_common_floors, read_floors
 from skcoral.core.problem import CRITERIA, Callback, Problem
 from skcoral.core.results import Decorrelation, Frontier, Threshold
 from skcoral.core.solution import Solution
 from skcoral.core.validation import (
+    check_bounds,
     check_budget,
     check_choice,
+    check_common_floors,
     check_count,
-    check_neighbour,
+    check_floors,
     check_random_state,
 )
 from skcoral.exceptions import InvalidArgumentError
@@ -209,7 +210,7 @@ def decorrelate(
         raise InvalidArgumentError(
             "proof='moments' goes with support or bounds; other answers need no further proof."
         )
-    floors = None if rho_min is None else read_floors(rho_min, p, matrix.names)
+    floors = None if rho_min is None else check_floors(rho_min, matrix.names)
     if support is not None or bounds is not None:
         if pair_weights is not None:
             raise InvalidArgumentError("pair_weights cannot be combined with support or bounds.")
@@ -227,7 +228,7 @@ def decorrelate(
                 raise InvalidArgumentError(
                     "the support has intervals of its own: give them there or in bounds, not both."
                 )
-            intervals = read_bounds(bounds, given.names, columns.composites)
+            intervals = check_bounds(bounds, given.names, columns.names)
         found = solve_support(
             dense,
             np.zeros(p) if floors is None else floors,
@@ -246,7 +247,7 @@ def decorrelate(
             proof=proof,
         )
         return certify(problem, found)
-    near = None if warm is None else check_neighbour(warm, p)
+    near = None if warm is None else _check_neighbour(warm, p)
     if matrix.deficiency is not None:
         from skcoral.solvers.singular import solve_singular
 
@@ -266,6 +267,17 @@ def decorrelate(
 
         answer = solve_tradeoff(matrix.placed, floors, settings, refused=answer)
     return certify(problem, answer)
+
+
+def _check_neighbour(warm: Any, p: int) -> Decorrelation:
+    """Return the answer to a neighbouring problem, which must be one of as many outputs."""
+    if not isinstance(warm, Decorrelation) or len(warm.names) != p:
+        count = f" with {len(warm.names)} outputs" if isinstance(warm, Decorrelation) else ""
+        raise InvalidArgumentError(
+            f"warm must be an answer of decorrelate or maximize_fidelity with {p} outputs, got "
+            f"{type(warm).__name__}{count}."
+        )
+    return warm
 
 
 @refusing_former_parameters
@@ -390,7 +402,7 @@ def frontier(
         callback=callback,
     )
     matrix, settings = problem.matrix, problem.settings
-    floors = None if rho_min is None else read_common_floors(rho_min)
+    floors = None if rho_min is None else check_common_floors(rho_min)
     check_count("n_points", n_points, minimum=2, maximum=10_000)
     if matrix.deficiency is not None:
         from skcoral.solvers.singular import singular_frontier

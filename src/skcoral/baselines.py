@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import helmert, solve_triangular
 
-from skcoral.core.arrays import Array
-from skcoral.core.frozen import Fidelities, Frozen
+from skcoral.core.arrays import Array, Frozen
+from skcoral.core.display import Fidelities
 from skcoral.core.linalg import make_exact
+from skcoral.core.matrix import check_correlation
 from skcoral.core.measures import fidelity
-from skcoral.core.requirements import float_array, shown_value
-from skcoral.core.validation import check_choice, check_correlation, check_count
+from skcoral.core.validation import check_choice, check_count, float_array, shown_value
 from skcoral.exceptions import InvalidArgumentError
 
 Indices = NDArray[np.intp]

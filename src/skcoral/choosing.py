@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 
 from skcoral import api
-from skcoral.core.arguments import read_common_floors
 from skcoral.core.display import Shown, shortened
 from skcoral.core.lowrank import largest_residuals
+from skcoral.core.matrix import Matrix, check_matrix
 from skcoral.core.measures import inflation_factors
-from skcoral.core.problem import Matrix, check_matrix
-from skcoral.core.requirements import listing
 from skcoral.core.results import Decorrelation, Threshold
-from skcoral.core.validation import check_budget
+from skcoral.core.validation import check_budget, check_common_floors, listing
 from skcoral.data.effects import Measured, rounded_down, vif_text
 from skcoral.exceptions import (
     InvalidArgumentError,
@@ -275,7 +273,7 @@ def compare_floors(
     Recommended: floor 0.94. The largest correlation left is 0.50, the largest VIF 1.6. At 0.941 a
     correlation exceeds 0.5.
     """
-    floors = read_common_floors(floors).tolist() if np.size(floors) else []
+    floors = check_common_floors(floors).tolist() if np.size(floors) else []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotCertifiedWarning)
         warnings.simplefilter("ignore", SingularCorrelationWarning)

@@ -10,9 +10,9 @@ import pytest
 from skcoral import decorrelate, frontier, threshold
 from skcoral.certificates import check, prove
 from skcoral.certificates.certify import certify_threshold
-from skcoral.core.certificate import Certificate
 from skcoral.core.problem import Settings
 from skcoral.core.results import Decorrelation
+from skcoral.core.solution import Certificate
 from skcoral.datasets import load_wine, make_system
 from skcoral.exceptions import CertificateError, NotCertifiedWarning
 from skcoral.solvers.exact import solve_threshold

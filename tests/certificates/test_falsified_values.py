@@ -15,10 +15,9 @@ import pytest
 from skcoral import decorrelate, maximize_fidelity, threshold
 from skcoral.bounds.support import proved_bound
 from skcoral.certificates import check, prove
-from skcoral.core.certificate import Certificate
-from skcoral.core.goals import Budget
 from skcoral.core.measures import residual_by
 from skcoral.core.results import Decorrelation
+from skcoral.core.solution import Budget, Certificate
 from skcoral.datasets import load_wine, make_system
 from skcoral.exceptions import CertificateError
 from skcoral.solvers.support.caps import feasible_set

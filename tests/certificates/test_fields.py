@@ -13,7 +13,7 @@ from skcoral import decorrelate, threshold
 from skcoral.bounds.enclosures import exactly
 from skcoral.bounds.frame import criterion_bound
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
-from skcoral.core.certificate import Certificate
+from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 from skcoral.solvers.support import support_from_threshold
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from skcoral import decorrelate, threshold
 from skcoral.certificates import check, prove
-from skcoral.core.certificate import Certificate
 from skcoral.core.results import Decorrelation, Threshold
+from skcoral.core.solution import Certificate
 from skcoral.datasets import make_system
 from skcoral.exceptions import CertificateError
 

@@ -32,7 +32,7 @@ from skcoral.bounds.tradeoff import (
 )
 from skcoral.certificates.attained import Attained, FactorOutputs, Outputs
 from skcoral.certificates.evaluation import evaluate
-from skcoral.core.certificate import Certificate
+from skcoral.core.solution import Certificate
 from skcoral.datasets import make_system
 from skcoral.exceptions import CertificateError
 

@@ -13,8 +13,7 @@ from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.vif import least_unique, limited_room, proved_floor
 from skcoral.certificates import check, prove
 from skcoral.certificates.attained import Outputs
-from skcoral.core.certificate import Certificate
-from skcoral.core.goals import Floors, VifLimit
+from skcoral.core.solution import Certificate, Floors, VifLimit
 from skcoral.exceptions import CertificateError
 
 from .conftest import ANCHORS, R, honest

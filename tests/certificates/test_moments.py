@@ -17,8 +17,9 @@ import pytest
 from skcoral import decorrelate
 from skcoral.certificates import certificate_text, check, load_certificate, prove, save_certificate
 from skcoral.certificates.certify import rechecked
-from skcoral.core.certificate import Certificate
-from skcoral.core.results import Array, Decorrelation
+from skcoral.core.arrays import Array
+from skcoral.core.results import Decorrelation
+from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 from skcoral.solvers.support import moment_admm
 from skcoral.solvers.support.caps import feasible_set

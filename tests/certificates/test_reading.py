@@ -28,8 +28,8 @@ from skcoral.certificates.reading import (
     agree,
     certificate_kind,
 )
-from skcoral.core.certificate import Certificate
 from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
+from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 
 from .conftest import ANCHORS, R, honest

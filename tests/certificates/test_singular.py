@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from skcoral import decorrelate, threshold
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
-from skcoral.core.certificate import Certificate
 from skcoral.core.deficiency import Deficiency
 from skcoral.core.lowrank import FactoredCorrelation
-from skcoral.core.problem import Matrix
+from skcoral.core.matrix import Matrix
+from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 
 from .conftest import verdict

@@ -13,7 +13,7 @@ from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.factored import factor_bound
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
 from skcoral.certificates.certify import rechecked_by_factor
-from skcoral.core.goals import Budget
+from skcoral.core.solution import Budget
 
 ROWS = np.random.default_rng(3).normal(size=(3, 4))
 R = np.corrcoef(ROWS.T)

@@ -14,8 +14,8 @@ from skcoral import CORAL, decorrelate, frontier, maximize_fidelity
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.definiteness import check_definite
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
-from skcoral.core.certificate import Certificate
 from skcoral.core.results import Decorrelation
+from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError, InvalidAnchorError
 
 from .test_standalone import FULL, problems

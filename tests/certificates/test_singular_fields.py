@@ -10,7 +10,7 @@ import pytest
 
 from skcoral import decorrelate, threshold
 from skcoral.certificates import check, prove
-from skcoral.core.certificate import Certificate
+from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 
 from .conftest import R, honest, verdict

@@ -12,7 +12,7 @@ import pytest
 from skcoral.bounds.arithmetic import Floats
 from skcoral.certificates import check, prove
 from skcoral.certificates.frame_claims import FrameLedger
-from skcoral.core.certificate import Certificate
+from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 
 from .test_singular import HONEST, R, Z

@@ -14,7 +14,7 @@ from skcoral.bounds.enclosures import Enclosure
 from skcoral.bounds.support import proved_bound
 from skcoral.certificates import check, evaluation
 from skcoral.certificates.certify import rechecked, rounding_matters
-from skcoral.core.certificate import Certificate
+from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 
 from .conftest import MAKERS, R, honest

@@ -13,8 +13,8 @@ import pytest
 
 from skcoral import CORAL
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
-from skcoral.core.certificate import Certificate
 from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
+from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 from skcoral.solvers.singular.rank_factors import proof_by_outputs
 

@@ -14,15 +14,10 @@ from skcoral.certificates import check
 from skcoral.certificates.certify import certify, rechecked
 from skcoral.core.deficiency import Relations, linear_relations
 from skcoral.core.lowrank import LowRankTransform
+from skcoral.core.matrix import check_correlation, check_pair_weights, check_semidefinite
 from skcoral.core.measures import vif
 from skcoral.core.problem import Problem
 from skcoral.core.tolerances import MEAN_TOL
-from skcoral.core.validation import (
-    check_anchors,
-    check_correlation,
-    check_pair_weights,
-    check_semidefinite,
-)
 from skcoral.data.effects import measure_matrix
 from skcoral.data.moments import Moments
 from skcoral.data.wide import duplicates
@@ -85,20 +80,21 @@ def test_anchors_that_count_as_dependent() -> None:
         B[0, 1] += step
         return B
 
-    _, size, _ = np.linalg.svd(pair(1e-4) / np.linalg.norm(pair(1e-4), axis=0))
-    unit = 1e-4 * size[0] / size[1]  # the step that makes the ratio of singular values one
-    check_anchors(pair(5e-10 * unit), 6, NAMES)
-    with pytest.raises(InvalidAnchorError):
-        check_anchors(pair(0.5e-10 * unit), 6, NAMES)
+    Y = np.linalg.cholesky(R).T @ pair(1e-3)
+    Y /= np.linalg.norm(Y, axis=0)
+    rate = (1.0 - Y[:, 0] @ Y[:, 1]) / 1e-6  # 1 - r is proportional to the square of the step
+    Problem.of(R, anchors=pair(np.sqrt(2 * 3e-12 / rate)))  # the ratio of eigenvalues: 3e-12
+    with pytest.raises(InvalidAnchorError, match="`anchor1` = `anchor0`"):
+        Problem.of(R, anchors=pair(np.sqrt(2 * 0.3e-12 / rate)))
 
 
 def test_pair_weights_are_symmetric() -> None:
     W = np.ones((6, 6))
     W[0, 1] += 0.5e-8
-    check_pair_weights(W, 6, NAMES)
+    check_pair_weights(W, NAMES)
     W[0, 1] += 5e-8
     with pytest.raises(InvalidArgumentError):
-        check_pair_weights(W, 6, NAMES)
+        check_pair_weights(W, NAMES)
 
 
 @pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
@@ -235,7 +231,7 @@ def test_an_eigenvalue_below_zero_by_rounding(least: float, refused: bool) -> No
         with pytest.raises(InvalidCorrelationError, match="not positive definite"):
             check_semidefinite(matrix)
     else:
-        assert check_semidefinite(matrix)[1].rank == 2
+        assert check_semidefinite(matrix).deficiency.rank == 2
 
 
 @pytest.mark.parametrize(("spread", "flat"), [(3e-150, False), (0.3e-150, True)])
@@ -358,7 +354,7 @@ def test_a_gap_that_a_solver_calls_closed(gap: float, closed: bool, objective: f
 def test_row_weights_whose_squares_leave_the_range(weight: float, refused: bool) -> None:
     X, weights = np.arange(6.0).reshape(3, 2) ** 2, np.array([weight, weight, 0.0])
     if refused:
-        with pytest.raises(InvalidTableError, match="must lie between"):
+        with pytest.raises(InvalidTableError, match="lie between"):
             Moments.from_rows(X, sample_weight=weights)
     else:
         Moments.from_rows(X, sample_weight=weights)

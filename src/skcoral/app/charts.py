@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from skcoral.core.arrays import Array
 from skcoral.core.display import printable, shortened
-from skcoral.core.results import Array, Decorrelation
+from skcoral.core.results import Decorrelation
 from skcoral.show.pictures.fidelity import HoldoutDisplay
 from skcoral.show.pictures.frontier import FrontierDisplay, curve_line
 from skcoral.show.pictures.matrices import NUMBERS_UP_TO, short_number

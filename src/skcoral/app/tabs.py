@@ -13,8 +13,8 @@ from skcoral.app import charts, exports
 from skcoral.app.page import plain, show_figure
 from skcoral.app.problem import MOST_VARIABLES, Problem, for_download
 from skcoral.app.settings import Settings
+from skcoral.core.arrays import Array
 from skcoral.core.lowrank import strongest_pairs
-from skcoral.core.results import Array
 from skcoral.models.files import model_json
 from skcoral.show.report.facts import top_sources
 from skcoral.stability import ConfidentFloors

@@ -24,8 +24,8 @@ from skcoral.app.problem import (
 )
 from skcoral.app.settings import EXPLAINED, LIMITED, MODES, Settings
 from skcoral.core import measures
-from skcoral.core.goals import VifLimit
 from skcoral.core.results import Decorrelation, Threshold
+from skcoral.core.solution import VifLimit
 from skcoral.data.effects import Measured, rounded_down, vif_text
 from skcoral.show import sentences
 from skcoral.show.pictures import FrontierDisplay, HoldoutDisplay

@@ -13,7 +13,7 @@ from skcoral.bounds.frame import criterion_bound, floors_of_columns, from_dual, 
 from skcoral.bounds.rank import rank_bound
 from skcoral.bounds.tradeoff import tradeoff_bound
 from skcoral.core.arrays import Array
-from skcoral.core.certificate import Certificate
+from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 
 

@@ -22,7 +22,7 @@ from skcoral.bounds.dual import numbers
 from skcoral.bounds.enclosures import Enclosure, exactly, up_to
 from skcoral.bounds.tradeoff import Floors
 from skcoral.core.arrays import Array
-from skcoral.core.certificate import Certificate
+from skcoral.core.solution import Certificate
 from skcoral.core.tolerances import FACTOR_TOL
 from skcoral.exceptions import CertificateError
 

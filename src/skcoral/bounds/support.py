@@ -32,7 +32,7 @@ from skcoral.bounds.enclosures import UNIT, Enclosure, around, exactly, up_to
 from skcoral.bounds.moments import MomentDual, Spheres, moment_bound, unpacked
 from skcoral.bounds.tradeoff import along, conjugate
 from skcoral.core.arrays import Array
-from skcoral.core.certificate import Certificate
+from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 
 _MARGINS = (1e-13, 1e-12, 1e-10, 1e-8)

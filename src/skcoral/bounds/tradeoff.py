@@ -40,7 +40,7 @@ from skcoral.core.arrays import (
     plus_diagonal,
     solve_lower,
 )
-from skcoral.core.frozen import Criterion
+from skcoral.core.criteria import Criterion
 from skcoral.exceptions import CertificateError
 
 # Diagonals that are tried, relative to that of H: a semidefinite H proves its bound in the limit.

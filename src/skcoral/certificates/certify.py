@@ -28,8 +28,6 @@ from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.supports import claim_support
 from skcoral.core import criteria
 from skcoral.core.arrays import Array
-from skcoral.core.certificate import Certificate
-from skcoral.core.goals import Budget, VifLimit
 from skcoral.core.linalg import of_unit_variance, precise_product, raised_to_floors
 from skcoral.core.problem import Problem
 from skcoral.core.results import (
@@ -40,7 +38,7 @@ from skcoral.core.results import (
     Status,
     Threshold,
 )
-from skcoral.core.solution import Solution
+from skcoral.core.solution import Budget, Certificate, Solution, VifLimit
 from skcoral.core.tolerances import (
     EXACT_TOL,
     FLOOR_TOL,

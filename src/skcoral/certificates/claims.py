@@ -31,11 +31,8 @@ from skcoral.certificates.reading import (
     dual_parts,
 )
 from skcoral.core.arrays import Array
-from skcoral.core.goals import Budget, VifLimit
-from skcoral.core.results import (
-    Decorrelation,
-    RestrictedDecorrelation,
-)
+from skcoral.core.results import Decorrelation, RestrictedDecorrelation
+from skcoral.core.solution import Budget, VifLimit
 from skcoral.core.tolerances import (
     BOUND_TOL,
     BUDGET_TOL,

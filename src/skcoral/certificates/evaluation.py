@@ -17,13 +17,9 @@ from skcoral.bounds.support import support_bound
 from skcoral.bounds.tradeoff import tradeoff_bound
 from skcoral.certificates.attained import Attained
 from skcoral.core.arrays import Array
-from skcoral.core.goals import Budget
 from skcoral.core.lowrank import largest_residuals
-from skcoral.core.results import (
-    Decorrelation,
-    RestrictedDecorrelation,
-    SingularDecorrelation,
-)
+from skcoral.core.results import Decorrelation, RestrictedDecorrelation, SingularDecorrelation
+from skcoral.core.solution import Budget
 from skcoral.core.tolerances import CORRELATED
 
 

@@ -33,10 +33,8 @@ from skcoral.certificates.json_values import (
 )
 from skcoral.certificates.ledger import Check
 from skcoral.certificates.reading import claimed_matrix
-from skcoral.core.certificate import Certificate
 from skcoral.core.display import printable
 from skcoral.core.files import replacing
-from skcoral.core.goals import Budget, Floors, Goal, VifLimit
 from skcoral.core.limits import read_file
 from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
 from skcoral.core.results import (
@@ -47,6 +45,7 @@ from skcoral.core.results import (
     Status,
     Threshold,
 )
+from skcoral.core.solution import Budget, Certificate, Floors, Goal, VifLimit
 from skcoral.core.tolerances import OPTIMAL_GAP, REPORTED_TOL
 from skcoral.core.validation import check_names
 from skcoral.exceptions import CertificateError, CoralError, TooLargeError

@@ -12,8 +12,8 @@ from skcoral.certificates.attained import Attained
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.reading import VIF_PARTS
 from skcoral.core.arrays import Array
-from skcoral.core.goals import VifLimit
 from skcoral.core.results import Decorrelation
+from skcoral.core.solution import VifLimit
 from skcoral.core.tolerances import BUDGET_TOL, LIMIT_GAP, REPORTED_TOL
 
 

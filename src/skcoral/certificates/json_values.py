@@ -12,11 +12,11 @@ import numpy as np
 from skcoral.bounds.frame import certified_factor, factors_apart
 from skcoral.certificates.reading import certificate_kind
 from skcoral.core.arrays import Array
-from skcoral.core.certificate import Certificate
 from skcoral.core.linalg import gram_defect
 from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
+from skcoral.core.matrix import check_semidefinite
+from skcoral.core.solution import Certificate
 from skcoral.core.tolerances import EXACT_TOL
-from skcoral.core.validation import check_semidefinite
 from skcoral.exceptions import CertificateError
 
 
@@ -132,5 +132,5 @@ def largest_difference(stored: Any, given: Any) -> float:
         if matrix.shape != factored.shape:
             return np.inf
         return max(float(np.abs(matrix[:, c] - block).max()) for c, block in factored.blocks())
-    matrix = check_semidefinite(given)[0]
+    matrix = check_semidefinite(given).R
     return float(np.abs(stored - matrix).max()) if stored.shape == matrix.shape else np.inf

@@ -13,11 +13,11 @@ import numpy as np
 
 from skcoral.bounds.dual import number, numbers
 from skcoral.core.arrays import Array
-from skcoral.core.certificate import Certificate
-from skcoral.core.goals import Budget, Floors, VifLimit
+from skcoral.core.criteria import Criterion
 from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
+from skcoral.core.matrix import check_pair_weights, check_semidefinite, frame_names
+from skcoral.core.problem import check_anchors
 from skcoral.core.results import (
-    Criterion,
     Decorrelation,
     RestrictedDecorrelation,
     SingularDecorrelation,
@@ -25,12 +25,7 @@ from skcoral.core.results import (
     Status,
     Threshold,
 )
-from skcoral.core.validation import (
-    check_anchors,
-    check_pair_weights,
-    check_semidefinite,
-    frame_names,
-)
+from skcoral.core.solution import Budget, Certificate, Floors, VifLimit
 from skcoral.exceptions import CertificateError, CoralError
 
 #: The arrays and settings that each kind of certificate consists of.
@@ -80,7 +75,7 @@ def claimed_matrix(result: Any, R: Any) -> Array:
             f"{type(result).__name__}; of a fitted CORAL, use result_ or threshold_ with "
             "correlation_."
         )
-    matrix = check_semidefinite(R)[0]
+    matrix: Array = check_semidefinite(R).R
     check_own_names(result, frame_names(R), len(matrix))
     return matrix
 
@@ -218,13 +213,13 @@ def check_fields(result: Decorrelation, p: int) -> tuple[Array | None, Array | N
     anchors, weights = result.anchors, result.pair_weights
     try:
         if anchors is not None:
-            B = check_anchors(anchors, p, [f"source {j}" for j in range(p)])
+            B = check_anchors(anchors, [f"source {j}" for j in range(p)])
             # Only directions matter; a power of two takes out the scale without a rounding.
             B = np.ldexp(B, -np.frexp(np.abs(B).max(axis=0))[1])
             anchors = numbers(B, (p, k), "`anchors`")
         if weights is not None:
             given = numbers(weights, (k, k), "`pair_weights`")
-            weights = check_pair_weights(given, k, result.names)
+            weights = check_pair_weights(given, result.names)
             if not np.array_equal(weights, given):
                 raise CertificateError("pair_weights must be symmetric with a zero diagonal.")
     except CertificateError:

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from skcoral.core import requirements as _requirements
+from skcoral.core import validation as _validation
 from skcoral.core.display import number as number
 from skcoral.core.display import printable, shortened
 from skcoral.core.display import short as short
@@ -143,7 +143,7 @@ def counted(n: int, what: str) -> str:
 
 def listing(names: Sequence[Any], limit: int = 8) -> str:
     """Names in a sentence, the first few of many."""
-    return _requirements.listing([shortened(str(name)) for name in names], limit, quote="")
+    return _validation.listing([shortened(str(name)) for name in names], limit, quote="")
 
 
 def _plain(value: Any) -> Any:

@@ -6,7 +6,7 @@ from skcoral.cli import console
 from skcoral.cli.options import ReproduceOptions
 from skcoral.cli.outputs import all_or_none, check_ending
 from skcoral.cli.run import NOT_CERTIFIED, OK
-from skcoral.core.requirements import whole_number
+from skcoral.core.validation import whole_number
 
 
 def reproduce(options: ReproduceOptions) -> int:

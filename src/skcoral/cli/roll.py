@@ -12,7 +12,7 @@ from skcoral.cli.option_values import floors_by_name
 from skcoral.cli.options import RollOptions
 from skcoral.cli.outputs import all_or_none, check_output, destination
 from skcoral.cli.run import NOT_CERTIFIED, OK
-from skcoral.core.requirements import whole_number
+from skcoral.core.validation import whole_number
 from skcoral.show import sentences
 from skcoral.workflow.rolling import RollingPass
 

@@ -12,8 +12,8 @@ from skcoral.cli import console
 from skcoral.cli.loading import load
 from skcoral.cli.options import VerifyOptions
 from skcoral.cli.run import NOT_CERTIFIED, OK
-from skcoral.core.goals import Budget, Floors
 from skcoral.core.results import Threshold
+from skcoral.core.solution import Budget, Floors
 from skcoral.exceptions import CertificateError
 from skcoral.show import sentences
 

@@ -9,6 +9,10 @@ array API standard, so its strict reference library works too.
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -28,6 +32,45 @@ def read_only(a: Any) -> Array:
     out = np.asarray(a, dtype=np.float64).view()
     out.flags.writeable = False
     return out
+
+
+_PLAIN = (float, str, int, tuple, type(None))  # values that cannot be changed anyway
+
+
+@cache
+def _fields_of(kind: Any) -> tuple[tuple[str, bool], ...]:
+    """Names of the fields of a dataclass, and whether a list in one is an array of numbers."""
+    arrays = ("Any", "Array", "Array | None")
+    return tuple((field.name, field.type in arrays) for field in fields(kind))
+
+
+class Frozen:
+    """Makes the arrays and mappings of a frozen dataclass read-only."""
+
+    def __post_init__(self) -> None:
+        for name, of_numbers in _fields_of(type(self)):  # type: ignore[arg-type]
+            value = getattr(self, name)
+            if isinstance(value, _PLAIN):
+                continue
+            numbers = of_numbers and isinstance(value, list)
+            if numbers or (isinstance(value, np.ndarray) and value.dtype.kind == "f"):
+                value = read_only(value)
+            elif isinstance(value, np.ndarray):
+                value = value.view()
+                value.flags.writeable = False
+            elif isinstance(value, Mapping):
+                value = MappingProxyType(dict(value))
+            object.__setattr__(self, name, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            key: dict(value) if isinstance(value, MappingProxyType) else value
+            for key, value in self.__dict__.items()
+        }  # mapping proxies cannot be pickled
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
 
 
 def library(A: Any) -> Any:

@@ -12,12 +12,13 @@ A pair of weight zero does not count; its ``H_ij`` must be zero.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from skcoral.core.arrays import Array, diagonal, inner, library, plus_diagonal, to_host
-from skcoral.core.frozen import Criterion
+
+Criterion = Literal["squared", "worst", "absolute"]
 
 # The constraints on H are met with this relative margin, so that adding up |H_ij| in another order
 # does not put a valid point outside.

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar
 
+from skcoral.core.arrays import Array, Frozen, read_only
+from skcoral.core.criteria import Criterion
 from skcoral.core.display import Drawn, Rows
-from skcoral.core.frozen import Array, Criterion, Frozen, read_only
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,8 @@ from scipy.linalg import lapack, qr, solve
 
 from skcoral.core.arrays import Array
 from skcoral.core.linalg import gram_defect
-from skcoral.exceptions import SingularCorrelationError
+from skcoral.core.validation import listing
+from skcoral.exceptions import InvalidCorrelationError, SingularCorrelationError
 
 # Coefficients below this, relative to the largest of the relation, are rounding of the
 # eigenvectors and not part of the relation.
@@ -161,16 +162,41 @@ def of_table(found: Deficiency, n_rows: int) -> Deficiency:
     return replace(found, n_rows=n_rows, relations=short, variables=names, redundant=pivots)
 
 
-def listing(names: Sequence[str], limit: int = 8, quote: str = "`") -> str:
-    """Names for a message, the first few of many.
+def deficiency_of(
+    R: Array, names: tuple[str, ...], scale: Array | None, tolerance: float
+) -> Deficiency | None:
+    """Say what is dependent in a singular matrix, None for a regular one; refuse indefinite ones.
 
-    Examples
-    --------
-    >>> listing(["a", "b", "c"], 2)
-    '`a`, `b` and 1 more'
+    Eigenvalues up to ``tolerance`` times the largest count as zero. With ``scale``, the standard
+    deviations, relations are in the original units.
     """
-    shown = ", ".join(f"{quote}{name}{quote}" for name in names[:limit])
-    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+    values, vectors = spectrum(R)
+    if len(values) == len(R) and values[0] > tolerance * values[-1]:
+        return None
+    if values[0] < -tolerance * values[-1]:
+        weights = np.abs(vectors[:, 0])
+        heavy = [names[int(j)] for j in np.argsort(-weights)[:6] if weights[j] > 0.1]
+        raise InvalidCorrelationError(
+            f"R is not positive definite: its smallest eigenvalue is {values[0]:.3g}, so it is not "
+            f"the correlation matrix of any table. The contradiction is mostly among "
+            f"{listing(heavy)}. Correlations computed pair by pair from incomplete rows do this: "
+            "use the complete rows, or shrink R explicitly."
+        )
+    B = factor_of(R, values, vectors, tolerance)
+    if len(R) <= 2 * len(B):  # fewer null directions than others: these are less work
+        null = vectors[:, values <= tolerance * values[-1]].T
+        found = Relations.of_null_directions(null, scale)
+    else:
+        found = Relations.of_factor(B, scale)
+    lengths = np.linalg.norm(B, axis=0)
+    return Deficiency(
+        factor=B / lengths,
+        dropped=dropped_share(lengths),
+        lengths=lengths,
+        relations=linear_relations(found, names, scale=scale),
+        variables=[names[j] for j in found.linked],
+        redundant=[names[j] for j in found.dependent.tolist()],
+    )
 
 
 def factor_of(R: Array, values: Array, vectors: Array, tol: float) -> Array:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 if TYPE_CHECKING:
     import pandas as pd
 
+    from skcoral.core.arrays import Array
+
 Rows = Sequence[Sequence[Any]]
 _MOST_ROWS = 12
 _MIDNIGHT = re.compile(r" 00:00(:00(\.0+)?)?$")
@@ -80,6 +82,22 @@ def label_of(value: Any) -> str:
     text = str(value).replace("T", " ") if isinstance(value, np.datetime64) else str(value)
     timed = isinstance(value, np.datetime64 | datetime)
     return _MIDNIGHT.sub("", text) if timed else text
+
+
+class Fidelities:
+    """A result with one fidelity for each output."""
+
+    fidelity: Array
+
+    @property
+    def min_fidelity(self) -> float:
+        """The weakest correlation of an output with its source."""
+        return float(self.fidelity.min())
+
+    @property
+    def mean_fidelity(self) -> float:
+        """The mean correlation of the outputs with their sources."""
+        return float(self.fidelity.mean())
 
 
 class Shown:

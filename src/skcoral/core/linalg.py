@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.linalg import lapack
 
 from skcoral.core.arrays import (
     Array,
@@ -77,6 +78,15 @@ def precise_product(A: Any, B: Any) -> Any:
     """``A @ B``, rounded once: its terms may cancel."""
     high, low = _exact_product(A, B)
     return high + low
+
+
+def regular_factor(R: Array, least: float) -> Array | None:
+    """The Cholesky factor (lower triangle) if LAPACK estimates 1/condition above ``least``."""
+    factor, failed = lapack.dpotrf(R, lower=1)
+    if failed:
+        return None
+    rcond, _ = lapack.dpocon(factor, np.abs(R).sum(axis=0).max(), uplo="L")
+    return np.asarray(factor) if rcond > least else None
 
 
 def gram_rounding(R: Any, T: Any) -> float:

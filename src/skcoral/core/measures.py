@@ -13,14 +13,11 @@ from scipy.linalg import lapack
 
 from skcoral.core import criteria
 from skcoral.core.arrays import Array
-from skcoral.core.frozen import Criterion
-from skcoral.core.requirements import float_array, square_matrix
-from skcoral.core.validation import (
-    SINGULAR_TOL,
-    check_choice,
-    check_correlation,
-    check_semidefinite,
-)
+from skcoral.core.criteria import Criterion
+from skcoral.core.linalg import regular_factor
+from skcoral.core.matrix import check_semidefinite, square_matrix
+from skcoral.core.tolerances import SINGULAR_TOL
+from skcoral.core.validation import check_choice, float_array
 from skcoral.exceptions import InvalidArgumentError, InvalidCorrelationError
 
 #: A variable with less of the null vectors than this takes part in no linear dependency.
@@ -163,7 +160,8 @@ def vif(R: Any, *, on_singular: str = "raise") -> Array:
     array([   inf,    inf, 1.5625])
     """
     solve = check_choice("on_singular", on_singular, ("raise", "solve")) == "solve"
-    return inflation_factors(check_semidefinite(R)[0] if solve else check_correlation(R))
+    matrix = check_semidefinite(R)
+    return inflation_factors(matrix.R if solve else matrix.regular())
 
 
 def inflation_factors(R: Any) -> Array:
@@ -172,12 +170,10 @@ def inflation_factors(R: Any) -> Array:
     Infinite for the variables that others determine, and for all where ``R`` is indefinite.
     """
     R = np.asarray(R, dtype=np.float64)
-    factor, failed = lapack.dpotrf(R, lower=1)
-    if not failed:
-        rcond, _ = lapack.dpocon(factor, np.abs(R).sum(axis=0).max(), uplo="L")
-        if rcond > _CERTAINLY_REGULAR:
-            inverse, _ = lapack.dtrtri(factor, lower=1)
-            return np.asarray((np.tril(inverse) ** 2).sum(axis=0), dtype=np.float64)
+    factor = regular_factor(R, _CERTAINLY_REGULAR)
+    if factor is not None:
+        inverse, _ = lapack.dtrtri(factor, lower=1)
+        return np.asarray((np.tril(inverse) ** 2).sum(axis=0), dtype=np.float64)
     values, vectors = np.linalg.eigh(R)
     if values[0] < -SINGULAR_TOL * values[-1]:
         return np.full(len(R), np.inf)

@@ -4,30 +4,60 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral.core.certificate import Certificate, rank_of
+from skcoral.core.arrays import Array, Frozen
+from skcoral.core.criteria import Criterion
 from skcoral.core.curve import Frontier as Frontier
-from skcoral.core.display import Drawn
-from skcoral.core.frozen import Array as Array
-from skcoral.core.frozen import Criterion as Criterion
-from skcoral.core.frozen import Fidelities, Frozen
-from skcoral.core.frozen import Status as Status
-from skcoral.core.frozen import read_only as read_only
-from skcoral.core.goals import Floors, Goal, Notes, SupportSearch
+from skcoral.core.display import Drawn, Fidelities
 from skcoral.core.lowrank import LowRankTransform, largest_residuals, welch
-from skcoral.core.requirements import listing
+from skcoral.core.solution import Certificate, Floors, Goal, SupportSearch
+from skcoral.core.validation import listing
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from skcoral.data.effects import Measured
 
-
+Status = Literal["exact", "optimal", "best_found", "not_converged"]
 _ROUNDING = 1e-9  # of the largest weight: what is smaller is left over by an interior point
+
+
+@dataclass(frozen=True)
+class Notes(Frozen):
+    """What is known of an answer beyond its matrix: sentences by whoever made the matrix.
+
+    Attributes
+    ----------
+    about : str
+        What the certificate is about.
+    is_about_rows : bool
+        Whether that is the correlation of the rows (or the matrix) as given.
+    guarantee : str
+        What it says about the rows, where it is about something else.
+    confidence : str
+        What holds for the population the rows were drawn from.
+    new_rows : str
+        What rows that were left out of a refit keep.
+    rounding : str
+        What rounding leaves of the promise on the original scale.
+
+    Examples
+    --------
+    >>> from skcoral import decorrelate
+    >>> decorrelate([[1.0, 0.8], [0.8, 1.0]], 0.95).notes.about
+    'the matrix given'
+    """
+
+    about: str = "the matrix given"
+    is_about_rows: bool = True
+    guarantee: str = ""
+    confidence: str = ""
+    new_rows: str = ""
+    rounding: str = ""
 
 
 class _Transformation(Drawn, Frozen):
@@ -161,7 +191,7 @@ class SingularThreshold(Threshold):
     @property
     def rank(self) -> int:
         """Rank of the matrix, below the number of variables."""
-        return rank_of(self.certificate)
+        return self.certificate.rank
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +238,7 @@ class Decorrelation(Fidelities, _Transformation):
     anchors : ndarray of shape (p, k) or None
         The composites that the outputs are anchored to, if given.
     goal : Floors, Budget or VifLimit
-        What was asked for: see ``skcoral.core.goals``.
+        What was asked for: see ``skcoral.core.solution``.
     unique : bool
         For the criteria "worst" and "absolute": whether ties were broken by the least sum of
         squares, which is given up where it takes too long.
@@ -348,7 +378,7 @@ class SingularDecorrelation(Decorrelation):
     @property
     def rank(self) -> int:
         """Rank of the correlation matrix, below the number of variables."""
-        return rank_of(self.certificate)
+        return self.certificate.rank
 
     @property
     def deficiency(self) -> str:

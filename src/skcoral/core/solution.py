@@ -2,12 +2,168 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from skcoral.core.certificate import Certificate
-from skcoral.core.frozen import Array
-from skcoral.core.goals import Floors, Goal, SupportSearch
+import numpy as np
+
+from skcoral.core.arrays import Array, Frozen, read_only
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate(Frozen):
+    """The numbers from which anyone can re-check a claim, without the solver that made it.
+
+    Attributes
+    ----------
+    kind : {"threshold", "exact", "tradeoff", "support", "rank", "frame", "frame_threshold"}
+        Which inequality the arrays plug into; see :mod:`skcoral.certificates`.
+    arrays : mapping of str to ndarray
+        The dual point: ``"weights"`` (λ) with ``"S"`` for the exact regime (``"rest_weights"`` with
+        ``"rest_S"`` for the outputs beside those that bind a threshold), ``"multipliers"`` (λ) with
+        ``"H"`` for the trade-off.
+    info : mapping of str to str or float
+        Settings that select the formula (criterion and the like).
+
+    Examples
+    --------
+    >>> from skcoral import decorrelate
+    >>> proof = decorrelate([[1.0, 0.8], [0.8, 1.0]], rho_min=0.95).certificate
+    >>> proof.kind, sorted(proof.arrays)
+    ('tradeoff', ['H', 'multipliers'])
+    """
+
+    kind: str
+    arrays: Mapping[str, Array]
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it is about exact decorrelators: no residual, and the largest fidelities."""
+        return self.kind in ("exact", "threshold")
+
+    @property
+    def rank(self) -> int:
+        """The rank of the singular matrix that it is about."""
+        return int(self.info["rank"])
+
+    def __post_init__(self) -> None:
+        frozen = {name: read_only(_symmetric(name, a)) for name, a in self.arrays.items()}
+        object.__setattr__(self, "arrays", frozen)
+        super().__post_init__()
+
+
+def _symmetric(name: str, a: Any) -> Any:
+    """Average a symmetric matrix of a dual point with its transpose: rounding makes them differ."""
+    if np.iscomplexobj(a):
+        raise ValueError(f"`{name}` of a certificate must hold real numbers.")
+    a = np.asarray(a, dtype=np.float64)
+    if (
+        name not in ("S", "H", "P", "N", "slope", "rest_S", "vif_H")
+        or a.ndim != 2
+        or len(set(a.shape)) > 1
+    ):
+        return a
+    return a if (a == a.T).all() else 0.5 * a + 0.5 * a.T
+
+
+@dataclass(frozen=True)
+class Floors(Frozen):
+    """The least residual for given floors.
+
+    Examples
+    --------
+    >>> from skcoral import decorrelate
+    >>> decorrelate([[1.0, 0.8], [0.8, 1.0]], 0.95).goal
+    Floors()
+    """
+
+
+@dataclass(frozen=True)
+class Budget(Frozen):
+    """The highest common floor whose least residual is within a budget.
+
+    Attributes
+    ----------
+    budget : float
+        The residual that was allowed.
+    rho_upper : float
+        A common floor that no transformation within the budget exceeds.
+
+    Examples
+    --------
+    >>> from skcoral import maximize_fidelity
+    >>> answer = maximize_fidelity([[1.0, 0.8], [0.8, 1.0]], budget=0.3, criterion="worst")
+    >>> answer.goal.budget, round(answer.goal.rho_upper, 6)
+    (0.3, 0.951936)
+    """
+
+    budget: float
+    rho_upper: float
+
+
+@dataclass(frozen=True)
+class VifLimit(Frozen):
+    """The highest common floor at which no variance inflation factor exceeds a limit.
+
+    Attributes
+    ----------
+    max_vif : float
+        The largest VIF that was allowed.
+    largest_vif : float
+        The largest VIF of the outputs.
+    rho_upper : float
+        A common floor that no transformation within the limit exceeds.
+
+    Examples
+    --------
+    >>> from skcoral import maximize_fidelity
+    >>> maximize_fidelity([[1.0, 0.8], [0.8, 1.0]], 1.25, criterion="vif").goal.max_vif
+    1.25
+    """
+
+    max_vif: float
+    largest_vif: float
+    rho_upper: float
+
+
+Goal = Floors | Budget | VifLimit
+
+
+@dataclass(frozen=True)
+class SupportSearch(Frozen):
+    """How an answer with restricted coefficients was found.
+
+    Attributes
+    ----------
+    n_starts : int
+        Starts of the search.
+    n_best : int
+        How many of them reached the best value.
+    bound : str
+        The name of the lower bound.
+    stationarity : float or None
+        Largest violation of stationarity, not measured where bounds on coefficients bind.
+    random_state : int or None
+        The seed, where it was a number.
+    bounds_bind : bool
+        Whether a bound on a coefficient binds.
+
+    Examples
+    --------
+    >>> from skcoral import decorrelate
+    >>> R = [[1.0, 0.5, 0.2], [0.5, 1.0, 0.5], [0.2, 0.5, 1.0]]
+    >>> decorrelate(R, 0.9, support=0.3).search.bounds_bind
+    False
+    """
+
+    n_starts: int = 0
+    n_best: int = 0
+    bound: str = "none"
+    stationarity: float | None = 0.0
+    random_state: int | None = None
+    bounds_bind: bool = False
 
 
 @dataclass(frozen=True, eq=False)

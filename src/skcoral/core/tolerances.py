@@ -16,3 +16,7 @@ PRICE_TOL = 1e-6  # prices that are no multipliers themselves, relative to max(1
 FACTOR_TOL = 1e-10  # entries of AᵀA against those of a singular R
 CORRELATED = 1e-10  # a residual correlation that makes a floor of one cost anything
 BOUND_TOL = 1e-12  # by how much a bound on the threshold may be overstated
+SYMMETRY_TOL = 1e-8  # halves of a given matrix, and its diagonal off one: files have 8 digits
+# Eigenvalues up to this times the largest are rounding: those of a matrix that is singular in exact
+# arithmetic come out at 1e-16 to 1e-13, and outputs that amplify a smaller one have no digits left.
+SINGULAR_TOL = 1e-12

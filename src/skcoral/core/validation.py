@@ -1,49 +1,123 @@
-"""Validation of all input: correlation matrices, floors, budgets, supports, anchors, weights.
+"""Validation of arguments: numbers, names, and what is given by position or by name.
 
 Every function returns the checked value in the one form the solvers use, or raises an error that
-says what was wanted, what came, and which variable is concerned.
+says what was wanted, what came, and which variable is concerned; matrices are checked in
+:mod:`skcoral.core.matrix`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral.core.arrays import Array
-from skcoral.core.deficiency import Deficiency, Relations, linear_relations
-from skcoral.core.requirements import (
-    check_finite,
-    check_symmetric,
-    check_unit_diagonal,
-    deficiency_of,
-    float_array,
-    listing,
-    real_number,
-    regular_on_device,
-    repeated,
-    shown_value,
-    square_matrix,
-    worst_pair,
-)
+from skcoral.core.arrays import Array, to_host
 from skcoral.exceptions import (
     CoralError,
-    InvalidAnchorError,
     InvalidArgumentError,
     InvalidBudgetError,
-    InvalidCorrelationError,
     InvalidFloorError,
     InvalidSupportError,
+    InvalidTableError,
 )
 
-SYMMETRY_TOL = 1e-8
-# Eigenvalues up to this times the largest are rounding: those of a matrix that is singular in exact
-# arithmetic come out at 1e-16 to 1e-13, and outputs that amplify a smaller one have no digits left.
-SINGULAR_TOL = 1e-12
+# Squares of weights, of rows and of pairs, stay within float64, also when many are added.
+WEIGHT_RANGE = (1e-100, 1e100)
+Mask = NDArray[np.bool_]
+
+
+def listing(names: Sequence[str], limit: int = 8, quote: str = "`") -> str:
+    """Names for a message, the first few of many: "`a`, `b` and 1 more"."""
+    shown = ", ".join(f"{quote}{name}{quote}" for name in names[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+
+
+def repeated(names: Iterable[str]) -> list[str]:
+    """The names that occur more than once, sorted."""
+    return sorted(name for name, count in Counter(names).items() if count > 1)
+
+
+def shown_value(value: Any, limit: int = 60) -> str:
+    """A value that somebody gave, short enough for one line of a message."""
+    try:
+        text = " ".join(repr(value.item() if isinstance(value, np.generic) else value).split())
+    except ValueError:  # Python does not spell out whole numbers of thousands of digits
+        text = f"a {type(value).__name__} that is too long to show"
+    return text if len(text) <= limit else f"{text[:limit]}..."
+
+
+def whole_number(text: str) -> int | None:
+    """A text of decimal digits as a number; None for any other text, or more than 15 digits."""
+    return int(text) if text.isdecimal() and len(text) <= 15 else None
+
+
+def float_array(value: Any, what: str, error: type[CoralError]) -> tuple[Array, float]:
+    """Return ``value`` in float64, with the rounding unit of the type it came in.
+
+    Text is refused even where it reads like a number, and so are dates; what is masked or missing
+    becomes NaN.
+    """
+    value = to_host(value)
+    if hasattr(value, "toarray"):
+        raise error(f"{what} must be a dense array, got a sparse one: use {what}.toarray().")
+    columns = getattr(value, "columns", None)
+    if columns is not None and hasattr(value, "to_numpy"):
+        value = value.to_numpy()
+    if np.ma.isMaskedArray(value) and value.dtype.kind in "biufO":
+        value = np.where(np.ma.getmaskarray(value), np.nan, np.ma.getdata(value))
+    try:
+        raw = np.asarray(value)
+    except ValueError:
+        raise error(
+            f"{what} must be a regular array of numbers, got ragged rows (of unequal length)."
+        ) from None
+    if raw.dtype.kind == "c":
+        raise error(f"{what} must be real, got complex numbers.")
+    if raw.dtype.kind in "biuf":
+        out = raw.astype(np.float64, copy=False)
+    else:
+        if raw.dtype.kind in "SU":
+            raw = np.asarray(value, dtype=object)  # numbers beside text became text as well
+        out = np.empty(raw.shape)
+        for position, cell in np.ndenumerate(raw):
+            number = _number_or_none(cell)
+            if number is None:
+                came = "got" if not position else f"{_place(raw, position, columns)} is"
+                text = "the text " if isinstance(cell, str | bytes) else ""
+                raise error(f"{what} must contain only numbers; {came} {text}{shown_value(cell)}.")
+            out[position] = number
+    eps = float(np.finfo(raw.dtype).eps) if raw.dtype.kind == "f" else 0.0
+    return out, max(eps, float(np.finfo(np.float64).eps))
+
+
+def _number_or_none(cell: Any) -> float | None:
+    """A cell that is not of a numeric type as a number; NaN if missing, None if something else."""
+    if cell is None or type(cell).__name__ == "NAType":  # pandas' mark, without loading pandas
+        return math.nan
+    if isinstance(cell, str | bytes | np.datetime64 | np.timedelta64 | np.void):
+        return None
+    try:
+        return float(cell)
+    except OverflowError:
+        return math.inf if cell > 0 else -math.inf
+    except (TypeError, ValueError):
+        return None
+
+
+def _place(raw: NDArray[Any], position: tuple[int, ...], columns: Any) -> str:
+    """Where a cell is; in the first column of a table, what that usually means."""
+    if columns is None or len(position) != 2:
+        return f"entry {position if len(position) > 1 else position[0]}"
+    names = [str(name) for name in columns]
+    hint = ""
+    if position[1] == 0 and [str(cell) for cell in raw[:, 0]] == names[1:]:
+        hint = " (the names of the rows? Make them the index, as pandas.read_csv(..., index_col=0))"
+    return f"row {position[0]} of column `{names[position[1]]}`{hint}"
 
 
 def check_names(names: Sequence[Any] | None, p: int) -> tuple[str, ...]:
@@ -61,90 +135,75 @@ def check_names(names: Sequence[Any] | None, p: int) -> tuple[str, ...]:
     return out
 
 
-def frame_names(R: Any) -> list[str] | None:
-    """Names of the variables of a DataFrame, of whichever library; None for anything else."""
-    columns = getattr(R, "columns", None)
-    if columns is None:
-        return None
-    labels = [str(name) for name in columns]
-    index = getattr(R, "index", None)
-    if index is not None and hasattr(index, "tolist"):
-        rows = [str(name) for name in index]
-        positions = [str(k) for k in range(len(rows))]
-        if rows not in (labels, positions):
-            raise InvalidCorrelationError(
-                "Rows and columns of R must have the same names in the same order; row names begin "
-                f"{rows[:4]}, column names {labels[:4]}."
-                + (" Try R = R.loc[R.columns]." if set(rows) == set(labels) else "")
-            )
-    return labels
+def column_labels(X: Any) -> tuple[str, ...] | None:
+    """Names of a DataFrame's columns; None without any, or if some are not text."""
+    labels = tuple(getattr(X, "columns", ()))
+    return labels if labels and all(isinstance(name, str) for name in labels) else None
 
 
-def check_correlation(R: Any, names: Sequence[Any] | None = None) -> Array:
-    """Return ``R`` as a symmetric float64 array, or say why it is not a correlation matrix.
+def positions(
+    labels: Iterable[Any],
+    names: Sequence[str],
+    what: str,
+    error: type[CoralError],
+    *,
+    some: bool = False,
+) -> list[int]:
+    """Where each label stands among ``names``; a default index 0, 1, … counts by position.
 
-    Asymmetry and diagonal errors at rounding level (relative 1e-8, or the rounding of a narrower
-    input type) are averaged out and set to one; nothing else is altered.
+    All names must be there, once each; with ``some``, names may be left out.
     """
-    out, found = check_semidefinite(R, names)
-    if found is not None:
-        raise found.error()
+    given = [str(label) for label in labels]
+    if given == [str(k) for k in range(len(names))]:
+        return list(range(len(names)))
+    place = {name: j for j, name in enumerate(names)}
+    wrong = {
+        "unknown": [name for name in given if name not in place],
+        "repeated": repeated(given),
+        "missing": [] if some else [name for name in names if name not in set(given)],
+    }
+    if any(wrong.values()):
+        said = "; ".join(f"{word}: {listing(found)}" for word, found in wrong.items() if found)
+        raise error(f"{what} must have the names {listing(names)}, each at most once; {said}.")
+    return [place[name] for name in given]
+
+
+def in_order(
+    value: Any, axes: Sequence[Sequence[str] | None], what: str, error: type[CoralError]
+) -> Any:
+    """The entries of a DataFrame in the order of these names of rows and columns, as an array.
+
+    An axis of None stays as it is, and so do arrays, which are by position.
+    """
+    if not (hasattr(value, "columns") and hasattr(value, "index")):
+        return value
+    out = value.to_numpy()
+    for axis, side in enumerate(("index", "columns")):
+        names = axes[axis]
+        if names is not None:
+            which = f"The {'columns' if axis else 'rows'} of {what}"
+            out = np.take(
+                out, np.argsort(positions(getattr(value, side), names, which, error)), axis
+            )
     return out
 
 
-def check_semidefinite(
-    R: Any,
-    names: Sequence[Any] | None = None,
-    *,
-    scale: Any = None,
-) -> tuple[Array, Deficiency | None]:
-    """Return ``R`` as :func:`check_correlation` does, and what is dependent in it, if anything.
-
-    With ``scale``, the standard deviations, linear relations are in the original units.
-    """
-    if names is None:
-        regular = regular_on_device(R, SYMMETRY_TOL, SINGULAR_TOL)
-        if regular is not None:
-            return regular, None
-    matrix, eps = square_matrix(R, "R", InvalidCorrelationError)
-    p = matrix.shape[0]
-    labels = check_names(frame_names(R) if names is None else names, p)
-    check_finite(matrix, labels, "R", InvalidCorrelationError)
-    rounding = max(SYMMETRY_TOL, 16 * eps)
-    check_symmetric(matrix, labels, "R", InvalidCorrelationError, rounding)
-    check_unit_diagonal(matrix, labels, rounding)
-
-    out = 0.5 * (matrix + matrix.T)
-    np.fill_diagonal(out, 1.0)
-    excess = np.abs(out)
-    if excess.max() > 1.0 + rounding:
-        i, j = worst_pair(excess)
-        raise InvalidCorrelationError(
-            f"Correlations lie in [-1, 1], but that of `{labels[i]}` and `{labels[j]}` is "
-            f"{out[i, j]:.12g}."
-        )
-    return out, deficiency_of(out, labels, scale, max(SINGULAR_TOL, p * eps))
-
-
-def check_floors(rho_min: Any, p: int, names: Sequence[str]) -> Array:
+def check_floors(rho_min: Any, names: Sequence[str]) -> Array:
     """Return one fidelity floor per variable, each in [0, 1].
 
-    From one number for all, one per variable, or some by name; the others have none, that is 0.
+    From one number for all, one per variable, or some by name (a mapping or Series); the others
+    have none, that is 0.
     """
-    if isinstance(rho_min, Mapping):
-        position = {name: j for j, name in enumerate(names)}
-        unknown = [str(name) for name in rho_min if str(name) not in position]
-        if unknown:
-            are = "is" if len(unknown) == 1 else "are"
-            raise InvalidFloorError(
-                f"Floors were given for {listing(unknown)}, which {are} not among the variables "
-                f"{listing(names)}."
-            )
+    p = len(names)
+    common = False
+    if hasattr(rho_min, "items"):
+        pairs = list(rho_min.items())
         floors = np.zeros(p)
-        for name, value in rho_min.items():
-            floors[position[str(name)]] = real_number(
-                value, f"The floor of `{name}`", InvalidFloorError
-            )
+        places = positions(
+            [name for name, _ in pairs], names, "Floors", InvalidFloorError, some=True
+        )
+        for (name, value), j in zip(pairs, places, strict=True):
+            floors[j] = check_number(f"The floor of `{name}`", value, error=InvalidFloorError)
     else:
         floors = float_array(rho_min, "rho_min", InvalidFloorError)[0]
         if np.asarray(rho_min).dtype == np.bool_:
@@ -152,133 +211,82 @@ def check_floors(rho_min: Any, p: int, names: Sequence[str]) -> Array:
                 "rho_min must be correlations between 0 and 1, got True and False; write 1.0 for a "
                 "variable to keep as it is and 0.0 for one without a floor."
             )
-        if floors.ndim == 0:
-            if not 0.0 <= floors <= 1.0:
-                raise InvalidFloorError(
-                    f"A fidelity floor is a correlation between 0 and 1; got {float(floors)!r} for "
-                    "every variable."
-                )
-            floors = np.full(p, float(floors))
-        elif floors.shape != (p,):
+        common = floors.ndim == 0
+        if not common and floors.shape != (p,):
             raise InvalidFloorError(
                 f"rho_min must be one number or {p} of them, one per variable "
                 f"({listing(names)}); got an array of shape {floors.shape}."
             )
-        else:
-            floors = floors.copy()
+        floors = np.broadcast_to(floors, p).copy()
     bad = np.flatnonzero(~((floors >= 0.0) & (floors <= 1.0)))
     if bad.size:
         shown = listing([f"`{names[j]}`: {float(floors[j])!r}" for j in bad.tolist()], quote="")
+        if common:
+            shown = f"{float(floors[0])!r} for every variable"
         raise InvalidFloorError(f"A fidelity floor is a correlation between 0 and 1; got {shown}.")
     return floors
 
 
-def check_budget(
-    budget: Any, what: str = "The residual budget", least: float = 0.0, most: float = 1e100
-) -> float:
-    """Return a limit on what may remain; certificates hold no number above 1e100."""
-    largest = f"{most:g}".replace("+", "")
-    wanted = f"a finite number of at least {least:g} and at most {largest}"
-    return check_number(what, budget, wanted, lambda v: least <= v <= most, InvalidBudgetError)
+def check_common_floors(rho_min: Any) -> Array:
+    """Return a list of floors, each for all variables."""
+    values = np.atleast_1d(np.asarray(rho_min, dtype=object))
+    if values.ndim != 1 or not len(values):
+        raise InvalidArgumentError(
+            f"rho_min must be a list of common floors, got an array of shape {values.shape}."
+        )
+    return check_floors(values, [f"rho_min[{k}]" for k in range(len(values))])
 
 
 def check_support(
-    support: Any, p: int, names: Sequence[str], outputs: Sequence[str] | None = None
-) -> NDArray[np.bool_]:
-    """Return the mask of free coefficients of ``T``; a variable always may enter its own output.
+    support: Any, sources: Sequence[str], outputs: Sequence[str] | None = None
+) -> Mask:
+    """Return the mask of free coefficients of ``T``; a variable may always enter its own output.
 
-    ``support[i, j]`` tells whether source i may enter output j, as a truth value or 0 and 1.
+    ``support[i, j]`` tells whether source i may enter output j, as a truth value or 0 and 1;
+    ``outputs`` are given where they are no variables.
     """
-    mask, columns = np.asarray(support), names if outputs is None else outputs
-    if mask.shape != (p, len(columns)):
+    columns = sources if outputs is None else outputs
+    mask = np.asarray(in_order(support, (sources, columns), "the support", InvalidSupportError))
+    if mask.shape != (len(sources), len(columns)):
         raise InvalidSupportError(
-            f"The support must be a {p} by {len(columns)} mask (row: source, column: output), "
-            f"got shape {mask.shape}."
+            f"The support must be a {len(sources)} by {len(columns)} mask (row: source, column: "
+            f"output), got shape {mask.shape}."
         )
-    if mask.dtype != np.bool_:
-        known = np.isin(mask, (0, 1))
-        if not known.all():
-            i, j = np.argwhere(~known)[0]
-            raise InvalidSupportError(
-                "The support must contain only True and False (or 1 and 0); entry "
-                f"(`{names[i]}`, `{columns[j]}`) is {mask[i, j]}. "
-                "A rule such as abs(R) > 0.15 makes a mask."
-            )
+    known = np.isin(mask, (0, 1))  # True and False are 1 and 0
+    if not known.all():
+        i, j = np.argwhere(~known)[0]
+        raise InvalidSupportError(
+            f"The support must contain only True and False (or 1 and 0); entry (`{sources[i]}`, "
+            f"`{columns[j]}`) is {mask[i, j]}. A rule such as abs(R) > 0.15 makes a mask."
+        )
     out = mask.astype(np.bool_)
     if outputs is None:
         np.fill_diagonal(out, True)
     return out
 
 
-def check_anchors(anchors: Any, p: int, names: Sequence[str]) -> Array:
-    """Return the composites that outputs are anchored to: (p, k), of full column rank.
-
-    Column j holds the coefficients of composite j on the standardised variables.
-    """
-    B = float_array(anchors, "anchors", InvalidAnchorError)[0]
-    if B.ndim != 2 or B.shape[0] != p or not 1 <= B.shape[1] <= p:
-        raise InvalidAnchorError(
-            f"anchors must have {p} rows (one per variable) and 1 to {p} columns (one per "
-            f"output), got shape {B.shape}."
-        )
-    bad = np.argwhere(~np.isfinite(B))
-    if bad.size:
-        i, j = bad[0]
-        raise InvalidAnchorError(
-            f"anchors must be finite; the coefficient of `{names[i]}` in composite {j} "
-            f"is {B[i, j]}."
-        )
-    largest = np.abs(B).max(axis=0)
-    if not largest.all():
-        raise InvalidAnchorError(
-            f"Composite {int(np.argmin(largest))} has no coefficient other than 0: there is "
-            "nothing to anchor its output to."
-        )
-    units = B / largest
-    unit = units / np.linalg.norm(units, axis=0)
-    directions, size, _ = np.linalg.svd(unit.T, full_matrices=False)
-    dependent = size < 1e-10 * size[0]
-    if dependent.any():
-        composites = [f"composite {j}" for j in range(B.shape[1])]
-        found = Relations.of_null_directions(directions[:, dependent].T)
-        relations = [str(relation) for relation in linear_relations(found, composites)]
-        raise InvalidAnchorError(
-            "anchors must be linearly independent, but (columns scaled to length one) "
-            + "; ".join(relations)
-            + "."
-        )
-    return B.copy()
-
-
-def check_pair_weights(pair_weights: Any, p: int, names: Sequence[str]) -> Array:
-    """Return the weights of the pairs: symmetric, finite, non-negative, with a zero diagonal.
-
-    The diagonal of the input says nothing about pairs and is ignored.
-    """
-    W, eps = square_matrix(pair_weights, "pair_weights", InvalidArgumentError)
-    if W.shape != (p, p):
+def check_bounds(
+    bounds: Any, sources: Sequence[str], outputs: Sequence[str]
+) -> tuple[Array, Array]:
+    """Return least and largest coefficients, one of each per source and output."""
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
         raise InvalidArgumentError(
-            f"pair_weights must be {p} by {p}, one weight per pair of variables, "
-            f"got shape {W.shape}."
+            "bounds must be a pair (lower, upper) of matrices or numbers, one bound per "
+            f"coefficient of T; got {type(bounds).__name__}."
         )
-    W = W.copy()
-    np.fill_diagonal(W, 0.0)
-    check_finite(W, names, "pair_weights", InvalidArgumentError)
-    tolerance = max(SYMMETRY_TOL, 16 * eps)
-    check_symmetric(W, names, "pair_weights", InvalidArgumentError, tolerance)
-    if W.min(initial=0.0) < 0.0:
-        i, j = worst_pair(-W)
-        raise InvalidArgumentError(
-            f"pair_weights must not be negative; that of `{names[i]}` and `{names[j]}` "
-            f"is {W[i, j]:.6g}."
-        )
-    largest = float(W.max(initial=0.0))
-    if largest > 0.0 and not 1e-100 <= largest <= 1e100:
-        raise InvalidArgumentError(
-            f"pair_weights reach {largest:.3g}, where their squares leave the range of floating "
-            "point; only their ratios matter, so divide them by their largest."
-        )
-    return np.asarray(0.5 * (W + W.T), dtype=np.float64)
+    shape = (len(sources), len(outputs))
+
+    def side(which: str, value: Any) -> Array:
+        value = in_order(value, (sources, outputs), f"the {which} bounds", InvalidArgumentError)
+        array, _ = float_array(value, f"The {which} bounds", InvalidArgumentError)
+        if array.shape not in ((), shape) or np.isnan(array).any():
+            raise InvalidArgumentError(
+                f"The {which} bounds must be one number or a {shape[0]} by {shape[1]} matrix "
+                f"without NaN (use infinity for no bound); got shape {array.shape}."
+            )
+        return np.broadcast_to(array, shape).copy()
+
+    return side("lower", bounds[0]), side("upper", bounds[1])
 
 
 def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
@@ -292,21 +300,71 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
 def check_number(
     name: str,
     value: Any,
-    wanted: str,
-    fits: Callable[[float], bool],
+    wanted: str = "one number",
+    fits: Callable[[float], bool] = lambda _: True,
     error: type[CoralError] = InvalidArgumentError,
 ) -> float:
-    """Return a real number that ``fits``; ``wanted`` says in words which ones do."""
-    is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-    number = real_number(value, name, error) if is_number else math.nan
-    if not fits(number):
-        raise error(f"{name} must be {wanted}; got {shown_value(value)}.")
-    return number
+    """Return a real number that ``fits``; ``wanted`` says in words which ones do.
+
+    Text and truth values are no numbers.
+    """
+    if not isinstance(value, bool | np.bool_) and isinstance(value, Real):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = -math.inf if value < 0 else math.inf
+        if fits(number):
+            return number
+    raise error(f"{name} must be {wanted}; got {shown_value(value)}.")
 
 
 def check_positive(name: str, value: Any) -> float:
     """Return ``value`` as a finite float above zero."""
     return check_number(name, value, "a finite number above 0", lambda v: 0.0 < v < math.inf)
+
+
+def check_budget(
+    budget: Any, what: str = "The residual budget", least: float = 0.0, most: float = 1e100
+) -> float:
+    """Return a limit on what may remain; certificates hold no number above 1e100."""
+    largest = f"{most:g}".replace("+", "")
+    wanted = f"a finite number of at least {least:g} and at most {largest}"
+    return check_number(what, budget, wanted, lambda v: least <= v <= most, InvalidBudgetError)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def check_count(name: str, value: Any, *, minimum: int = 1, maximum: int | None = None) -> int:
+    """Return ``value`` as an int of at least ``minimum`` and at most ``maximum``."""
+    if not _is_whole(value) or value < minimum or (maximum is not None and value > maximum):
+        most = "" if maximum is None else f" and at most {maximum:,}"
+        raise InvalidArgumentError(
+            f"{name} must be a whole number of at least {minimum}{most}, got {shown_value(value)}."
+        )
+    return int(value)
+
+
+def check_jobs(n_jobs: Any) -> int | None:
+    """Return a number of processes as joblib takes it: negative ones count from all."""
+    if n_jobs is None or (_is_whole(n_jobs) and n_jobs != 0):
+        return None if n_jobs is None else int(n_jobs)
+    raise InvalidArgumentError(
+        "n_jobs must be a number of processes, -1 for all processors, or None; got "
+        f"{shown_value(n_jobs)}."
+    )
+
+
+def check_random_state(random_state: Any) -> Any:
+    """Return ``random_state`` if it is a seed, a generator of NumPy's, or None."""
+    generator = isinstance(random_state, np.random.Generator | np.random.RandomState)
+    if random_state is None or generator or (_is_whole(random_state) and random_state >= 0):
+        return random_state
+    raise InvalidArgumentError(
+        "random_state must be a whole number of at least 0, a numpy.random.Generator or None, "
+        f"got {shown_value(random_state)}."
+    )
 
 
 def check_callback(callback: Any) -> Any:
@@ -319,54 +377,44 @@ def check_callback(callback: Any) -> Any:
     return callback
 
 
-def check_random_state(random_state: Any) -> Any:
-    """Return ``random_state`` if it is a seed, a generator of NumPy's, or None."""
-    whole = isinstance(random_state, Integral) and not isinstance(random_state, bool)
-    generator = isinstance(random_state, np.random.Generator | np.random.RandomState)
-    if random_state is None or generator or (whole and random_state >= 0):
-        return random_state
-    raise InvalidArgumentError(
-        "random_state must be a whole number of at least 0, a numpy.random.Generator or None, "
-        f"got {shown_value(random_state)}."
-    )
-
-
-def check_count(name: str, value: Any, *, minimum: int = 1, maximum: int | None = None) -> int:
-    """Return ``value`` as an int of at least ``minimum`` and at most ``maximum``."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
-        raise InvalidArgumentError(
-            f"{name} must be a whole number of at least {minimum}, got {shown_value(value)}."
-        )
-    if maximum is not None and int(value) > maximum:
-        raise InvalidArgumentError(
-            f"{name} must be a whole number of at most {maximum:,}, got {shown_value(value)}."
-        )
-    return int(value)
-
-
-def check_jobs(n_jobs: Any) -> int | None:
-    """Return a number of processes as joblib takes it: negative ones count from all."""
-    if n_jobs is None:
+def check_weights(sample_weight: Any, n: int) -> Array | None:
+    """Return weights of rows as an array, or None; refuse what is no weight."""
+    if sample_weight is None:
         return None
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
-        raise InvalidArgumentError(
-            "n_jobs must be a number of processes, -1 for all processors, or None; got "
-            f"{shown_value(n_jobs)}."
+    weights, _ = float_array(sample_weight, "sample_weight", InvalidTableError)
+    if weights.shape != (n,):
+        raise InvalidTableError(
+            f"sample_weight must hold one number per row, shape ({n},); got shape {weights.shape}."
         )
-    return int(n_jobs)
+    low, high = WEIGHT_RANGE
+    bad = ~((weights == 0.0) | ((weights >= low) & (weights <= high)))
+    if bad.any():
+        raise InvalidTableError(
+            f"sample_weight must be non-negative and finite, and lie between {low:g} and {high:g} "
+            f"where it is not zero; row {int(np.argmax(bad))} has {weights[bad][0]:g}. Multiply "
+            "all weights by one number that brings them near 1."
+        )
+    weights = weights.view()
+    weights.flags.writeable = False
+    return weights
 
 
-def check_neighbour(warm: Any, p: int) -> Any:
-    """Return the answer to a neighbouring problem, which must be one of as many outputs."""
-    outputs = getattr(warm, "names", None)
-    if outputs is None or not hasattr(warm, "certificate"):
-        raise InvalidArgumentError(
-            "warm must be an answer of decorrelate or maximize_fidelity, got "
-            f"{type(warm).__name__}."
+def check_complete(rows: NDArray[Any], names: Sequence[str], *, may_miss: bool = False) -> None:
+    """Refuse, by column, infinite values and (unless ``may_miss``) missing ones."""
+    # the sum is not finite if any cell is not, and is cheaper than a mask of all cells
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(rows.sum(dtype=np.float64)):
+            return
+    said = []
+    kinds = (("missing values (NaN)", np.isnan), ("infinite values (inf)", np.isinf))
+    for kind, mask in kinds[may_miss:]:
+        bad = mask(rows)
+        columns = [name for name, hit in zip(names, bad.any(axis=0), strict=True) if hit]
+        if columns:
+            first = int(np.flatnonzero(bad.any(axis=1))[0])
+            said.append(f"{kind} in {listing(columns)}, first in row {first}")
+    if said:
+        raise InvalidTableError(
+            f"The table has {'; '.join(said)}. Drop these rows, or fill them (scikit-learn's "
+            "SimpleImputer goes before this step in a pipeline)."
         )
-    if len(outputs) != p:
-        raise InvalidArgumentError(
-            f"warm must be an answer for the same {p} variables, got one with {len(outputs)} "
-            "outputs."
-        )
-    return warm

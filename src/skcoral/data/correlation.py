@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from skcoral.core.arrays import Array, Frozen
 from skcoral.core.deficiency import Deficiency, of_table
-from skcoral.core.frozen import Frozen
 from skcoral.core.linalg import correlation_of_covariance
 from skcoral.core.lowrank import FactoredCorrelation
-from skcoral.core.requirements import listing
-from skcoral.core.results import Array
-from skcoral.core.validation import check_semidefinite
+from skcoral.core.matrix import check_semidefinite
+from skcoral.core.validation import listing
 from skcoral.data.moments import SMALLEST_SPREAD, Moments
 from skcoral.exceptions import InvalidTableError
 
@@ -150,13 +149,14 @@ def estimate(
     if on_singular == "raise":
         _check_rows_suffice(moments)
     R = sample_correlation(moments)
-    R, found = check_semidefinite(R, moments.names, scale=moments.scale)
+    matrix = check_semidefinite(R, moments.names, scale=moments.scale)
+    found = matrix.deficiency
     if found is not None:
         found = of_table(found, moments.n_rows)
         if on_singular == "raise":
             raise found.error()
     return CorrelationEstimate(
-        R=R,
+        R=matrix.R,
         mean=moments.mean,
         scale=moments.scale,
         names=moments.names,

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from skcoral.core.arrays import Array
 from skcoral.core.linalg import correlation_of_covariance
-from skcoral.core.requirements import check_finite, check_symmetric, square_matrix
-from skcoral.core.results import Array
-from skcoral.core.validation import check_semidefinite
+from skcoral.core.matrix import check_finite, check_semidefinite, check_symmetric, square_matrix
 from skcoral.data.correlation import CorrelationEstimate, check_usable
 from skcoral.data.moments import Moments
 from skcoral.exceptions import InvalidArgumentError, InvalidCorrelationError
@@ -85,16 +84,16 @@ def estimate_by(
     Z = (rows - moments.mean) / moments.scale
     C, centre = _matrix(covariance, Z, moments.names)
     spread = np.sqrt(np.diag(C))
-    R, found = check_semidefinite(correlation_of_covariance(C), moments.names)
-    if found is not None and on_singular == "raise":
-        raise found.error()
+    matrix = check_semidefinite(correlation_of_covariance(C), moments.names)
+    if on_singular == "raise":
+        matrix.regular()
     return CorrelationEstimate(
-        R=R,
+        R=matrix.R,
         mean=moments.mean + centre * moments.scale,
         scale=moments.scale * spread,
         names=moments.names,
         n_rows=moments.n_rows,
-        deficiency=found,
+        deficiency=matrix.deficiency,
         source=name_of(covariance),
         judged=True,
     )

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from skcoral.core import measures
-from skcoral.core.display import Shown, shortened
-from skcoral.core.frozen import Fidelities, Frozen
+from skcoral.core.arrays import Array, Frozen
+from skcoral.core.display import Fidelities, Shown, shortened
 from skcoral.core.linalg import correlation_of_covariance
 from skcoral.core.lowrank import FactoredCorrelation, largest_residuals
-from skcoral.core.results import Array
 from skcoral.data.correlation import CorrelationEstimate, sample_correlation
 from skcoral.data.moments import Moments
 from skcoral.data.wide import RowMoments

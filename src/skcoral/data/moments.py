@@ -12,17 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skcoral.core.arrays import Array
 from skcoral.core.limits import current
 from skcoral.core.linalg import CompensatedSum
-from skcoral.core.requirements import (
-    check_weights,
-    column_labels,
-    different_columns,
-    float_array,
-    listing,
-)
-from skcoral.core.results import Array
-from skcoral.core.validation import check_names
+from skcoral.core.validation import check_names, check_weights, column_labels, float_array, listing
 from skcoral.exceptions import InvalidTableError
 
 SMALLEST_SPREAD = 1e-150  # squares of smaller deviations leave the range of float64
@@ -109,7 +102,13 @@ class Moments:
                 "Moments.from_rows(table) makes them."
             )
         if self.names != other.names:
-            raise InvalidTableError(different_columns(self.names, other.names))
+            left = [name for name in self.names if name not in other.names]
+            right = [name for name in other.names if name not in self.names]
+            raise InvalidTableError(
+                "Only moments of the same columns in the same order can be merged; only on the "
+                f"left: {listing(left) or 'none'}; only on the right: {listing(right) or 'none'}"
+                f"{'' if left or right else ' (they are in another order)'}."
+            )
         both = self.copy()
         both._absorb(other)
         return both

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skcoral.core.arrays import Array
 from skcoral.core.deficiency import Deficiency, Relation, dropped_share
 from skcoral.core.lowrank import FactoredCorrelation
-from skcoral.core.requirements import check_weights, float_array
-from skcoral.core.results import Array
-from skcoral.core.validation import SINGULAR_TOL, check_names
+from skcoral.core.tolerances import SINGULAR_TOL
+from skcoral.core.validation import check_names, check_weights, float_array
 from skcoral.data.correlation import CorrelationEstimate, check_usable
 from skcoral.data.moments import Moments
 from skcoral.exceptions import InvalidTableError

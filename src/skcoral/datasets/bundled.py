@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral.core.arrays import Array, read_only
-from skcoral.core.frozen import Frozen
+from skcoral.core.arrays import Array, Frozen, read_only
 from skcoral.data.correlation import sample_correlation
 from skcoral.data.moments import Moments
 

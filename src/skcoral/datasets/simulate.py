@@ -7,8 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import toeplitz
 
 from skcoral.core.arrays import Array
-from skcoral.core.requirements import float_array, real_number, shown_value
-from skcoral.core.validation import check_count, check_number
+from skcoral.core.validation import check_count, check_number, float_array, shown_value
 from skcoral.exceptions import InvalidArgumentError
 
 
@@ -105,7 +104,7 @@ def make_block_system(sizes: ArrayLike, *, within: ArrayLike = 0.5, between: flo
             f"sizes must be a list of whole numbers of at least 1; got {shown_value(sizes)}."
         )
     inside = _numbers(within, "within")
-    outside = _numbers(real_number(between, "between", InvalidArgumentError), "between")
+    outside = _numbers(check_number("between", between), "between")
     if inside.ndim > 1 or inside.size not in (1, counts.size):
         raise InvalidArgumentError(
             f"within must be one number or one per block ({counts.size}); got {inside.size}."

@@ -10,8 +10,9 @@ from sklearn import get_config
 from sklearn.preprocessing import FunctionTransformer
 
 from skcoral.core import measures
+from skcoral.core.arrays import Array
 from skcoral.core.lowrank import LowRankTransform
-from skcoral.core.results import Array, Decorrelation
+from skcoral.core.results import Decorrelation
 from skcoral.data.correlation import check_usable, sample_correlation
 from skcoral.data.moments import Moments
 from skcoral.data.wide import RowMoments

@@ -14,9 +14,9 @@ from sklearn.utils.metaestimators import available_if
 
 from skcoral import api
 from skcoral.choosing import check_target, solve_for
-from skcoral.core.goals import Notes
 from skcoral.core.lowrank import LowRankTransform
-from skcoral.core.problem import check_matrix
+from skcoral.core.matrix import check_matrix
+from skcoral.core.results import Notes
 from skcoral.core.validation import check_choice, check_random_state
 from skcoral.data.correlation import CorrelationEstimate
 from skcoral.data.covariances import check_covariance
@@ -30,9 +30,10 @@ from skcoral.exceptions import InvalidArgumentError, InvalidTableError, NotCerti
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from skcoral.core.certificate import Certificate
+    from skcoral.core.arrays import Array
     from skcoral.core.lowrank import FactoredCorrelation
-    from skcoral.core.results import Array, Decorrelation, Threshold
+    from skcoral.core.results import Decorrelation, Threshold
+    from skcoral.core.solution import Certificate
 
 _CHOICES = {
     "criterion": ("squared", "worst", "absolute"),

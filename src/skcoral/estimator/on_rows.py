@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from skcoral.core.arrays import Array
 from skcoral.core.lowrank import transform_of
-from skcoral.core.results import Array
 from skcoral.data.correlation import sample_correlation
 from skcoral.data.moments import Moments
 from skcoral.data.wide import RowMoments, deficiency_of_rows

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, validate_data
 
-from skcoral.core.requirements import check_complete, listing, repeated
+from skcoral.core.validation import check_complete, listing, repeated
 from skcoral.exceptions import InvalidTableError
 
 

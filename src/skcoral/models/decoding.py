@@ -14,20 +14,20 @@ from typing import Any, get_args
 import numpy as np
 
 from skcoral.core import measures
-from skcoral.core.certificate import Certificate
+from skcoral.core.arrays import Array
+from skcoral.core.criteria import Criterion
 from skcoral.core.deficiency import Deficiency, Relation
-from skcoral.core.goals import Budget, Floors, Goal, Notes, SupportSearch, VifLimit
 from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
 from skcoral.core.results import (
-    Array,
-    Criterion,
     Decorrelation,
+    Notes,
     RestrictedDecorrelation,
     SingularDecorrelation,
     SingularThreshold,
     Status,
     Threshold,
 )
+from skcoral.core.solution import Budget, Certificate, Floors, Goal, SupportSearch, VifLimit
 from skcoral.data.correlation import CorrelationEstimate
 from skcoral.data.effects import Measured
 from skcoral.data.moments import SMALLEST_SPREAD, Moments

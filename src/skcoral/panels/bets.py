@@ -20,11 +20,10 @@ import numpy as np
 from scipy.special import entr
 
 from skcoral.baselines import minimum_torsion
+from skcoral.core.arrays import Array, Frozen
 from skcoral.core.display import Shown
-from skcoral.core.frozen import Frozen
-from skcoral.core.requirements import float_array, listing
-from skcoral.core.results import Array
-from skcoral.core.validation import check_correlation, check_names
+from skcoral.core.matrix import check_correlation
+from skcoral.core.validation import check_names, float_array, listing
 from skcoral.exceptions import InvalidArgumentError
 
 

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skcoral.core.arrays import Array
 from skcoral.core.display import Drawn, label_of
-from skcoral.core.results import Array
 from skcoral.estimator import CORAL
 from skcoral.exceptions import SkippedWindowsWarning, warn
 from skcoral.panels.solver import NUMBERS, Warned

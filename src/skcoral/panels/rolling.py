@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.core.requirements import listing
-from skcoral.core.validation import check_count
+from skcoral.core.validation import check_count, listing
 from skcoral.estimator.rows import named_rows
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.panels.results import Panel, warn_about_windows, window_columns

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.core.requirements import check_complete
-from skcoral.core.results import Array
-from skcoral.core.validation import check_names
+from skcoral.core.arrays import Array
+from skcoral.core.validation import check_complete, check_names
 from skcoral.exceptions import InvalidTableError
 from skcoral.panels.results import window_columns
 from skcoral.panels.solver import Solver, run

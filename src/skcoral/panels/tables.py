@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.core.requirements import check_complete, listing
-from skcoral.core.results import Array
+from skcoral.core.arrays import Array
+from skcoral.core.validation import check_complete, listing
 from skcoral.estimator.rows import refuse_text, refuse_unreadable
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 

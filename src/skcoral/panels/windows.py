@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.core.requirements import shown_value
-from skcoral.core.results import Array
-from skcoral.core.validation import check_count
+from skcoral.core.arrays import Array
+from skcoral.core.validation import check_count, shown_value
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 
 RULE_OPTIONS = ("expanding", "step", "lag", "min_rows", "refit")

@@ -23,10 +23,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
-from skcoral.core.arrays import Array
-from skcoral.core.frozen import Frozen
-from skcoral.core.requirements import real_number, square_matrix
-from skcoral.core.validation import check_correlation, check_count, check_floors, check_support
+from skcoral.core.arrays import Array, Frozen
+from skcoral.core.matrix import check_correlation, square_matrix
+from skcoral.core.validation import check_count, check_floors, check_number, check_support
 from skcoral.exceptions import InvalidArgumentError, InvalidFloorError
 
 VIOLATION = 1e-4
@@ -143,7 +142,7 @@ def run_protocol(
     floor = None if rho_min is None else _check_common_floor(rho_min)
     mask = None
     if support is not None:
-        mask = check_support(support, len(R), [f"x{j}" for j in range(len(R))])
+        mask = check_support(support, [f"x{j}" for j in range(len(R))])
 
     def end(rng: np.random.Generator) -> End:
         if mask is not None:
@@ -344,7 +343,8 @@ def _minimise(root: Array, point: Any, rho_min: float | None = None) -> Any:
 
 
 def _check_common_floor(rho_min: float) -> float:
-    return float(check_floors(real_number(rho_min, "rho_min", InvalidFloorError), 1, ("x0",))[0])
+    number = check_number("rho_min", rho_min, error=InvalidFloorError)
+    return float(check_floors(number, ("x0",))[0])
 
 
 def _matrix_and_root(R: ArrayLike) -> tuple[Array, Array]:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from skcoral.core.arrays import Array
 from skcoral.core.display import short, shortened
-from skcoral.core.goals import Budget, VifLimit
-from skcoral.core.requirements import listing
-from skcoral.core.results import (
-    Array,
-    Decorrelation,
-    Frontier,
-    Threshold,
-)
+from skcoral.core.results import Decorrelation, Frontier, Threshold
+from skcoral.core.solution import Budget, VifLimit
 from skcoral.core.tolerances import OPTIMAL_GAP
+from skcoral.core.validation import listing
 from skcoral.data.effects import rounded_down
 
 #: What each criterion adds up.

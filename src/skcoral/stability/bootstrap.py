@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from skcoral import api
+from skcoral.core.arrays import Array, Frozen
 from skcoral.core.display import Shown
-from skcoral.core.frozen import Frozen
-from skcoral.core.results import Array
 from skcoral.core.validation import check_count
 from skcoral.estimator import CORAL
 from skcoral.exceptions import (

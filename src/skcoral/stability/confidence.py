@@ -9,12 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skcoral.core.arrays import Array, Frozen
 from skcoral.core.display import Drawn
-from skcoral.core.frozen import Frozen
-from skcoral.core.requirements import listing
-from skcoral.core.results import Array
 from skcoral.core.tolerances import EXACT_TOL
-from skcoral.core.validation import check_choice, check_count, check_number
+from skcoral.core.validation import check_choice, check_count, check_number, listing
 from skcoral.data.effects import rounded_down
 from skcoral.estimator import CORAL
 from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError, warn

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral.core.requirements import check_weights, shown_value
-from skcoral.core.results import Array
-from skcoral.core.validation import check_count
+from skcoral.core.arrays import Array
+from skcoral.core.validation import check_count, check_weights, shown_value
 from skcoral.exceptions import InvalidArgumentError
 
 Index = NDArray[np.intp]

@@ -11,10 +11,10 @@ import numpy as np
 from scipy.special import gammaln
 from sklearn.model_selection import KFold, TimeSeriesSplit, check_cv
 
+from skcoral.core.arrays import Array, Frozen
 from skcoral.core.display import Drawn, shortened
-from skcoral.core.frozen import Frozen
 from skcoral.core.lowrank import FactoredCorrelation, largest_residuals
-from skcoral.core.results import Array, Decorrelation
+from skcoral.core.results import Decorrelation
 from skcoral.core.tolerances import EXACT_TOL
 from skcoral.core.validation import check_count
 from skcoral.estimator import CORAL

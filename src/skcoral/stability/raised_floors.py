@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skcoral.core.results import Array
+from skcoral.core.arrays import Array
 from skcoral.stability.resampling import Fitted, Resampler
 from skcoral.stability.sampling_errors import HIGHEST, Errors, fidelity_on, fisher
 

@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.base import clone
 
 from skcoral.choosing import solve_for
-from skcoral.core.requirements import check_weights
-from skcoral.core.results import Array, Decorrelation
-from skcoral.core.validation import check_callback, check_jobs
+from skcoral.core.arrays import Array
+from skcoral.core.results import Decorrelation
+from skcoral.core.validation import check_callback, check_jobs, check_weights
 from skcoral.data.correlation import CorrelationEstimate
 from skcoral.data.estimation import estimate_rows, how_to_estimate
 from skcoral.estimator import CORAL

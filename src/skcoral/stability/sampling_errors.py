@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.core.results import Array, Threshold
+from skcoral.core.arrays import Array
+from skcoral.core.results import Threshold
 from skcoral.exceptions import InvalidTableError
 from skcoral.stability.dependence import Dependence, Index
 from skcoral.stability.resampling import Fitted, Resampler

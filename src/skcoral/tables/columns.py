@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from skcoral.core.display import shortened
-from skcoral.core.requirements import listing
+from skcoral.core.validation import listing
 from skcoral.exceptions import InvalidTableError
 from skcoral.tables.cells import (
     LeftOut,

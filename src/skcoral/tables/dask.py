@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.core.requirements import column_labels, listing
+from skcoral.core.validation import column_labels, listing
 from skcoral.data.moments import Moments, merge_all
 from skcoral.estimator import CORAL
 from skcoral.exceptions import InvalidTableError

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from skcoral.core.display import printable
-from skcoral.core.requirements import listing
+from skcoral.core.validation import listing
 from skcoral.exceptions import InvalidTableError
 from skcoral.tables.sources import Source
 from skcoral.tables.table import Batch, Table

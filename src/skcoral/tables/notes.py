@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from skcoral.core.display import shortened
-from skcoral.core.requirements import listing
+from skcoral.core.validation import listing
 from skcoral.data.moments import Moments
 from skcoral.tables.columns import ColumnProfile, TableProfile
 from skcoral.tables.dialect import SEPARATORS

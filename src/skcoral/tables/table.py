@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from skcoral.core.arrays import Array
 from skcoral.core.limits import current
-from skcoral.core.requirements import listing
+from skcoral.core.validation import listing
 from skcoral.exceptions import InvalidTableError
 from skcoral.tables.cells import LeftOut, filtered, plain_cells, remedy, shown, to_numbers
 

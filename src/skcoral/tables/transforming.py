@@ -11,8 +11,8 @@ import numpy as np
 
 from skcoral.core.files import replacing
 from skcoral.core.lowrank import LowRankTransform
-from skcoral.core.requirements import listing
 from skcoral.core.results import Decorrelation
+from skcoral.core.validation import listing
 from skcoral.data.effects import Measured
 from skcoral.estimator.rows import named_rows
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError

@@ -104,7 +104,7 @@ class OpenedFile:
         wanted = None if fitted is None else [str(name) for name in fitted]
         missing = [name for name in wanted or () if name not in self.table.names]
         if missing:
-            from skcoral.core.requirements import listing
+            from skcoral.core.validation import listing
 
             raise InvalidTableError(
                 f"{self.table.label}: columns of the model are missing: "

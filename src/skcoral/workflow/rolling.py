@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from skcoral.core.arrays import Array
-from skcoral.core.requirements import listing
+from skcoral.core.validation import listing
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.panels.solver import NUMBERS
 from skcoral.panels.streaming import Roller

@@ -10,7 +10,7 @@ import pytest
 
 from skcoral import CORAL, decorrelate, frontier, maximize_fidelity, threshold
 from skcoral.certificates import check
-from skcoral.core.validation import check_semidefinite
+from skcoral.core.matrix import check_semidefinite
 from skcoral.exceptions import (
     InfeasibleError,
     InvalidAnchorError,
@@ -185,7 +185,7 @@ def test_shrunk_problems_tend_to_the_lifted_bound_and_not_to_the_singular_proble
     """With any shrinkage outputs use directions that the rows do not have."""
     R = totals.to_numpy()
     floors = np.full(7, 0.95)
-    A = check_semidefinite(R)[1].factor
+    A = check_semidefinite(R).deficiency.factor
     limit = lifted_bound(
         lifted_proof(A, floors, "squared", None, tol=1e-9, max_iter=200),
         A,

@@ -11,8 +11,8 @@ from skcoral import CORAL, decorrelate, threshold
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.factored import factor_bound
 from skcoral.certificates import check, prove
-from skcoral.core.certificate import Certificate
 from skcoral.core.lowrank import LowRankTransform
+from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 from skcoral.solvers.singular.rank_bound import RankBound
 from skcoral.solvers.singular.rank_factors import proof_by_outputs

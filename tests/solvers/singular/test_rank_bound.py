@@ -12,7 +12,7 @@ from skcoral import decorrelate
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.rank import largest_squares
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
-from skcoral.core.certificate import Certificate
+from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 from skcoral.solvers.singular import rank_bound
 from skcoral.solvers.singular.answer import RankProof

@@ -13,7 +13,7 @@ from skcoral import CORAL
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.rank import rank_bound
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
-from skcoral.core.certificate import Certificate
+from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 from skcoral.solvers.singular.answer import RankFactorProof
 from skcoral.solvers.singular.caps import on_caps

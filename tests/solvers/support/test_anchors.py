@@ -22,7 +22,7 @@ from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.columns import column, proved_columns
 from skcoral.bounds.support import support_bound
 from skcoral.certificates import certificate_text, check, prove
-from skcoral.core.results import Certificate
+from skcoral.core.solution import Certificate
 from skcoral.exceptions import (
     CertificateError,
     InfeasibleError,

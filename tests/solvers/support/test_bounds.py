@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from skcoral import decorrelate
 from skcoral.bounds.support import proved_bound
 from skcoral.certificates import check
-from skcoral.core.certificate import Certificate
+from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 from skcoral.solvers.support.caps import feasible_set
 from skcoral.solvers.support.frame_relaxation import FrameBound, frame_bound

@@ -13,7 +13,7 @@ from skcoral import decorrelate
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.columns import proved_columns
 from skcoral.bounds.moments import MomentDual, Spheres, moment_bound
-from skcoral.core.results import Array
+from skcoral.core.arrays import Array
 from skcoral.exceptions import InvalidArgumentError, InvalidSupportError
 from skcoral.solvers.support.caps import Caps, feasible_set
 from skcoral.solvers.support.moment_admm import bound_by_moments

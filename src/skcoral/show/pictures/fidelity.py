@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skcoral import baselines as _baselines
-from skcoral.core.results import Decorrelation, Threshold, read_only
+from skcoral.core.arrays import read_only
+from skcoral.core.results import Decorrelation, Threshold
 from skcoral.panels import Panel
 from skcoral.show.pictures import _style
 from skcoral.stability import ConfidentFloors, Holdout

@@ -9,7 +9,8 @@ import numpy as np
 
 from skcoral import api
 from skcoral.core import measures
-from skcoral.core.results import Array, Decorrelation, Frontier, read_only
+from skcoral.core.arrays import Array, read_only
+from skcoral.core.results import Decorrelation, Frontier
 from skcoral.core.tolerances import EXACT_TOL, OPTIMAL_GAP
 from skcoral.exceptions import SingularCorrelationError
 from skcoral.show.pictures import _style

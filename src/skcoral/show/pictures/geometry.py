@@ -7,7 +7,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from skcoral.core.results import Array, Decorrelation, read_only
+from skcoral.core.arrays import Array, read_only
+from skcoral.core.results import Decorrelation
 from skcoral.core.validation import check_floors
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.show.pictures import _style
@@ -79,7 +80,7 @@ class GeometryDisplay(_style.Display):
                 f"and {self.T.shape}: solve the problem of three of them."
             )
         self.names = tuple(names)
-        self.rho_min = read_only(check_floors(rho_min, 3, self.names))
+        self.rho_min = read_only(check_floors(rho_min, self.names))
         values, vectors = np.linalg.eigh(self.R)
         self.sources = read_only((vectors * np.sqrt(values)) @ vectors.T)
         self.inverse_root = read_only((vectors / np.sqrt(values)) @ vectors.T)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skcoral.core.results import Array, Decorrelation, Threshold, read_only
+from skcoral.core.arrays import Array, read_only
+from skcoral.core.results import Decorrelation, Threshold
 from skcoral.estimator.rows import column_names
 from skcoral.show.pictures import _style
 

@@ -11,8 +11,9 @@ import numpy as np
 from sklearn.base import clone
 
 from skcoral import certificates
+from skcoral.core.arrays import Array
 from skcoral.core.lowrank import LowRankTransform
-from skcoral.core.results import Array, Decorrelation, Threshold
+from skcoral.core.results import Decorrelation, Threshold
 from skcoral.data.effects import Measured
 from skcoral.show import sentences
 from skcoral.show.pictures.fidelity import baseline_fidelities

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.core.goals import Budget, VifLimit
+from skcoral.core.arrays import Array
 from skcoral.core.lowrank import spread_of_sizes, strongest_pairs
-from skcoral.core.requirements import listing
-from skcoral.core.results import Array, Decorrelation
+from skcoral.core.results import Decorrelation
+from skcoral.core.solution import Budget, VifLimit
+from skcoral.core.validation import listing
 from skcoral.estimator.rows import column_names
 from skcoral.renamed import refusing_former_parameters
 from skcoral.show import sentences

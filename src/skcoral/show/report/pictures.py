@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from skcoral.core.results import Array
+from skcoral.core.arrays import Array
 from skcoral.show.pictures import _style
 from skcoral.show.pictures.matrices import draw_matrix
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.core.results import Array
+from skcoral.core.arrays import Array
 
 #: Least squares has no errors to estimate where the residuals are only rounding.
 _ROUNDING = 1e-12

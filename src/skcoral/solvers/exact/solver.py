@@ -10,12 +10,12 @@ import numpy as np
 from skcoral.bounds.arithmetic import many_digits
 from skcoral.bounds.exact import proved_mean_room
 from skcoral.core.arrays import Array, column_dots, to_host
-from skcoral.core.certificate import Certificate
 from skcoral.core.linalg import gram_defect
+from skcoral.core.matrix import Memory
 from skcoral.core.measures import residual_by
-from skcoral.core.problem import Memory, Settings
+from skcoral.core.problem import Settings
 from skcoral.core.results import Threshold
-from skcoral.core.solution import Solution
+from skcoral.core.solution import Certificate, Solution
 from skcoral.core.tolerances import FLOOR_TOL, MEAN_TOL, OPTIMAL_GAP
 from skcoral.solvers.exact.largest_mean import BestExact, best_exact, mean_excess
 from skcoral.solvers.exact.newton import Callback

@@ -11,10 +11,9 @@ from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.factored import factor_bound
 from skcoral.core.arrays import Array, column_dots, to_device, to_host
 from skcoral.core.deficiency import Deficiency
-from skcoral.core.goals import Budget
 from skcoral.core.problem import Settings
 from skcoral.core.results import Frontier
-from skcoral.core.solution import Solution
+from skcoral.core.solution import Budget, Solution
 from skcoral.exceptions import CertificateError, InfeasibleError
 from skcoral.solvers.singular.answer import Answer
 from skcoral.solvers.singular.outcome import frame_problem, solution_of

@@ -14,8 +14,8 @@ import scipy.linalg as sla
 
 from skcoral.bounds.tradeoff import plain_bound
 from skcoral.core.arrays import Array
+from skcoral.core.criteria import Criterion
 from skcoral.core.problem import Settings
-from skcoral.core.results import Criterion
 from skcoral.core.solution import Solution
 from skcoral.solvers.exact import solve_exact
 from skcoral.solvers.singular.answer import LiftedProof

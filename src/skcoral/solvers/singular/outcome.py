@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from skcoral.core.arrays import Array, column_dots, to_device, to_host
-from skcoral.core.certificate import Certificate
+from skcoral.core.criteria import Criterion
 from skcoral.core.deficiency import Deficiency
-from skcoral.core.goals import Floors, Goal
 from skcoral.core.linalg import precise_product
 from skcoral.core.lowrank import FactoredCorrelation, transform_of
 from skcoral.core.problem import Settings
-from skcoral.core.results import Criterion, Decorrelation, SingularThreshold
-from skcoral.core.solution import Solution
+from skcoral.core.results import Decorrelation, SingularThreshold
+from skcoral.core.solution import Certificate, Floors, Goal, Solution
 from skcoral.core.tolerances import OPTIMAL_GAP
 from skcoral.solvers.singular.answer import Answer, FrameProof, LiftedProof
 from skcoral.solvers.singular.problem import FrameProblem

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from skcoral.core.arrays import Array
-from skcoral.core.results import Criterion
+from skcoral.core.criteria import Criterion
 from skcoral.solvers.singular.starts import descend_all
 
 _BLOCK = 512  # columns at a time

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from skcoral.core.arrays import Array, to_device, to_host
+from skcoral.core.criteria import Criterion
 from skcoral.core.lowrank import welch
-from skcoral.core.results import Criterion
 from skcoral.core.tolerances import OPTIMAL_GAP
 from skcoral.solvers.singular.answer import Answer
 from skcoral.solvers.singular.caps import on_caps

@@ -14,8 +14,9 @@ from dataclasses import replace
 import numpy as np
 
 from skcoral.core import criteria
+from skcoral.core.arrays import Array
+from skcoral.core.criteria import Criterion
 from skcoral.core.measures import residual_by
-from skcoral.core.results import Array, Criterion
 from skcoral.core.solution import Solution
 from skcoral.exceptions import InfeasibleError, InvalidSupportError
 from skcoral.solvers.support.bounded_columns import (

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.optimize as so
 
-from skcoral.core.requirements import listing
-from skcoral.core.results import Array
+from skcoral.core.arrays import Array
+from skcoral.core.validation import listing
 from skcoral.exceptions import InfeasibleError
 from skcoral.solvers.support.pattern import Mask
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skcoral.bounds.columns import column, in_range, supports_at
-from skcoral.core.results import Array
+from skcoral.core.arrays import Array
 from skcoral.exceptions import InfeasibleError
 from skcoral.solvers.support.pattern import Mask
 

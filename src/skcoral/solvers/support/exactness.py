@@ -10,9 +10,9 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from skcoral.core.frozen import Frozen
-from skcoral.core.results import Array
-from skcoral.core.validation import check_correlation, check_names, frame_names
+from skcoral.core.arrays import Array, Frozen
+from skcoral.core.matrix import check_correlation, frame_names
+from skcoral.core.validation import check_names
 from skcoral.solvers.support.caps import feasible_set
 from skcoral.solvers.support.frame_relaxation import frame_bound
 from skcoral.solvers.support.lower_bounds import least_norm_bound

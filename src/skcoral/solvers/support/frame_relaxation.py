@@ -30,8 +30,8 @@ from typing import Literal
 import numpy as np
 import scipy.linalg as sla
 
+from skcoral.core.arrays import Array
 from skcoral.core.linalg import conjugate_gradient
-from skcoral.core.results import Array
 from skcoral.solvers.support.caps import Caps
 
 Norm = Literal["frobenius", "nuclear"]

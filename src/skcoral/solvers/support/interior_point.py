@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf
 
 from skcoral.core import criteria
-from skcoral.core.arrays import solve_factored
-from skcoral.core.results import Array, Criterion
+from skcoral.core.arrays import Array, solve_factored
+from skcoral.core.criteria import Criterion
 from skcoral.solvers.support.caps import Caps
 from skcoral.solvers.support.objectives import residuals
 

@@ -33,8 +33,9 @@ from numpy.typing import NDArray
 
 from skcoral.bounds.moments import packed
 from skcoral.core import criteria
-from skcoral.core.certificate import Certificate
-from skcoral.core.results import Array, Criterion
+from skcoral.core.arrays import Array
+from skcoral.core.criteria import Criterion
+from skcoral.core.solution import Certificate
 from skcoral.solvers.support.caps import Caps
 from skcoral.solvers.support.frame_relaxation import FrameBound, Norm
 from skcoral.solvers.support.moment_admm import bound_by_moments

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from skcoral.bounds.moments import MomentDual
+from skcoral.core.arrays import Array
 from skcoral.core.linalg import conjugate_gradient
-from skcoral.core.results import Array
 from skcoral.solvers.support.moments import Blocks, Relaxation
 
 #: Seconds of processor time after which a search for a bound by moments ends.

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral.bounds.moments import MomentDual
-from skcoral.core.results import Array
+from skcoral.core.arrays import Array
 from skcoral.exceptions import InvalidSupportError
 from skcoral.solvers.support.caps import Caps
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from skcoral.core import criteria
-from skcoral.core.results import Array
+from skcoral.core.arrays import Array
 from skcoral.solvers.support.caps import Caps, fold, fold_gradient
 from skcoral.solvers.support.quasi_newton import Function, Rows
 

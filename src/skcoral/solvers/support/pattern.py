@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral.core.requirements import real_number, shown_value
-from skcoral.core.results import Array
-from skcoral.core.validation import check_support
+from skcoral.core.arrays import Array
+from skcoral.core.validation import check_number, check_support, shown_value
 from skcoral.exceptions import InvalidSupportError
 
 Mask = NDArray[np.bool_]
@@ -98,15 +97,17 @@ def _pattern(support: Any, columns: Columns) -> Mask:
         mask = np.zeros(columns.shape, dtype=np.bool_)
         for i, j in _pairs_of(support, columns):
             mask[i, j] = True
-    elif hasattr(support, "columns") and hasattr(support, "index"):
-        mask = _mask_from_frame(support, columns)
     elif isinstance(support, Mapping):
         mask = _mask_from_mapping(support, columns)
     elif hasattr(support, "edges") and not isinstance(support, np.ndarray):
         edges = support.edges
         mask = _mask_from_edges(edges() if callable(edges) else edges, columns)
-    elif isinstance(support, np.ndarray) or _is_nested_mask(support, columns.shape):
-        mask = check_support(support, len(columns.sources), columns.sources, columns.composites)
+    elif (
+        isinstance(support, np.ndarray)
+        or hasattr(support, "columns")
+        or _is_nested_mask(support, columns.shape)
+    ):
+        mask = check_support(support, columns.sources, columns.composites)
     elif isinstance(support, Iterable) and not isinstance(support, str):
         mask = _mask_from_edges(support, columns)
     else:
@@ -127,7 +128,7 @@ def read_support(
     if support is None:
         return np.ones(columns.shape, dtype=np.bool_), None
     if isinstance(support, Real) and np.asarray(support).dtype != bool:
-        limit = real_number(support, "support", InvalidSupportError)
+        limit = check_number("support", support, error=InvalidSupportError)
         if columns.anchors is None:
             return np.asarray(support_from_threshold(R, limit)), None
         return columns.with_own(np.abs(R @ columns.anchors) > limit), None
@@ -159,7 +160,7 @@ def _intervals(frame: Any, columns: Columns) -> tuple[Array, Array] | None:
         bound = np.full(columns.shape, free)
         for (i, j), value in zip(pairs, frame.get(side, [free] * len(pairs)), strict=True):
             given = free if value is None else value
-            number = real_number(given, f"`{side}` of the support", InvalidSupportError)
+            number = check_number(f"`{side}` of the support", given, error=InvalidSupportError)
             bound[i, j] = free if np.isnan(number) else number
         found.append(bound)
     return found[0], found[1]
@@ -246,25 +247,6 @@ def degrees_of_freedom(mask: Mask) -> DegreesOfFreedom:
     p, k = mask.shape
     free, equations = int(mask.sum()), k * (k + 1) // 2
     return DegreesOfFreedom(free, p * k - free, p * k - equations, equations)
-
-
-def _mask_from_frame(frame: Any, columns: Columns) -> Mask:
-    sides = (
-        (frame.index, columns.sources, "rows (sources)"),
-        (frame.columns, columns.names, "columns (outputs)"),
-    )
-    order = []
-    for labels, names, what in sides:
-        at = {str(label): position for position, label in enumerate(labels)}
-        wrong = sorted(set(names) ^ set(at))
-        if wrong or len(labels) != len(names):
-            raise InvalidSupportError(
-                f"the {what} of the support must be the {len(names)} wanted, once each; missing "
-                f"or unknown: {wrong or 'none, but some are repeated'}."
-            )
-        order.append([at[name] for name in names])
-    values = np.asarray(frame)[np.ix_(*order)]
-    return check_support(values, len(columns.sources), columns.sources, columns.composites)
 
 
 def _mask_from_mapping(sources_of: Mapping[Any, Any], columns: Columns) -> Mask:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral.core.results import Array
+from skcoral.core.arrays import Array
 
 Rows = NDArray[np.intp]
 # Values (s,) and gradients (s, n) of points (s, n); the second argument says which starts they are.

@@ -9,13 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from skcoral.core.certificate import Certificate
-from skcoral.core.goals import SupportSearch
+from skcoral.core.arrays import Array
+from skcoral.core.criteria import Criterion
 from skcoral.core.linalg import gram_defect, of_unit_variance, raised_to_floors
+from skcoral.core.matrix import Memory
 from skcoral.core.measures import fidelity
-from skcoral.core.problem import Memory
-from skcoral.core.results import Array, Criterion
-from skcoral.core.solution import Solution
+from skcoral.core.solution import Certificate, Solution, SupportSearch
 from skcoral.core.tolerances import EXACT_TOL
 from skcoral.solvers.support.caps import Caps, feasible_set
 from skcoral.solvers.support.frame_relaxation import DENSE_LIMIT, Norm, frame_bound

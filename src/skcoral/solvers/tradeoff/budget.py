@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from skcoral.core import criteria
-from skcoral.core.goals import Budget
 from skcoral.core.problem import Settings
-from skcoral.core.solution import Solution
+from skcoral.core.solution import Budget, Solution
 from skcoral.core.tolerances import OPTIMAL_GAP
 from skcoral.solvers.exact import threshold_solution
 from skcoral.solvers.tradeoff.frontier import Node, Path

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from skcoral.core import criteria
 from skcoral.core.arrays import Array, column_dots, diagonal, plus_diagonal, to_device, to_host
+from skcoral.core.criteria import Criterion
 from skcoral.core.linalg import gram_defect, gram_rounding
-from skcoral.core.results import Criterion
 from skcoral.solvers.tradeoff.binding import DualPoint
 
 _UNIT = float(np.finfo(np.float64).eps) / 2

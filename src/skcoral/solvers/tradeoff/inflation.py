@@ -20,10 +20,9 @@ from scipy.linalg import solve_triangular
 from skcoral.bounds.vif import proved_floor
 from skcoral.core import criteria
 from skcoral.core.arrays import Array, column_dots
-from skcoral.core.goals import VifLimit
 from skcoral.core.measures import inflation_factors
 from skcoral.core.problem import Settings
-from skcoral.core.solution import Solution
+from skcoral.core.solution import Solution, VifLimit
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.solvers.exact import threshold_solution
 from skcoral.solvers.tradeoff.feasible import correlation_of

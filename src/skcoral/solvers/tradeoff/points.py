@@ -26,12 +26,10 @@ from skcoral.core.arrays import (
     to_device,
     to_host,
 )
-from skcoral.core.certificate import Certificate
-from skcoral.core.goals import Floors, Goal
+from skcoral.core.criteria import Criterion
 from skcoral.core.linalg import spectral_norm
 from skcoral.core.problem import Settings
-from skcoral.core.results import Criterion
-from skcoral.core.solution import Solution
+from skcoral.core.solution import Certificate, Floors, Goal, Solution
 from skcoral.core.tolerances import OPTIMAL_GAP
 from skcoral.solvers.tradeoff.pairs import Bounded, Box, PairModel, Quadratic
 

@@ -19,8 +19,8 @@ from skcoral.core.arrays import (
     to_device,
     to_host,
 )
+from skcoral.core.criteria import Criterion
 from skcoral.core.problem import Settings
-from skcoral.core.results import Criterion
 from skcoral.solvers.tradeoff.binding import Candidate
 from skcoral.solvers.tradeoff.feasible import (
     CLOSE,
