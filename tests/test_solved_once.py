@@ -124,13 +124,13 @@ def test_command(
 
 @pytest.mark.parametrize("chosen", [{}, {"rho_min": 0.97}, {"budget": 0.2}], ids=str)
 def test_app(chosen: dict[str, Any], wine_csv: Path, calls: Counter[str]) -> None:
-    from skcoral.app.problem import fitted, pose
+    from skcoral.app.problem import pose
     from skcoral.app.settings import Settings
     from skcoral.app.sources import read_file
 
     problem = pose(read_file(wine_csv.read_bytes(), "wine.csv", key="wine"), Settings())
     assert problem.deficiency is None
     threshold(problem.data.judged)
-    fitted(problem, chosen)
+    problem.data.fit(chosen, thorough=False)
     compare_floors(problem.data.judged)
     assert calls == {"judgement": 1, "threshold": 1}

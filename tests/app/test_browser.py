@@ -9,8 +9,6 @@ import pytest
 from playwright.sync_api import expect
 
 from skcoral import api
-from skcoral.app.settings import mask_to_text
-from skcoral.datasets import make_system
 
 pytestmark = [
     pytest.mark.browser,
@@ -199,30 +197,3 @@ def test_pages_fit_and_follow_the_theme(people, photograph):
         assert width > 640 or verdict[1] <= curve[0]
         photograph(page, f"app-{width}-{scheme}.png")
     assert page.elsewhere == []
-
-
-@pytest.mark.slow  # tests/app/test_modes.py has masks and floors of single variables
-def test_grids_are_editable_by_keyboard(visit):
-    R = make_system(4)
-    page = visit("?source=simulated&size=4&mode=support&floor=0.9&link=0.3")
-    settled(page)
-    page.get_by_text("Edit which source may enter which output").click()
-    grids = page.get_by_test_id("stDataFrame")
-    # The name of the first source, then two cells to the right: the second output.
-    grids.nth(0).locator(".dvn-scroller").click(position={"x": 20, "y": 52})
-    for key in ("ArrowRight", "ArrowRight", "Enter"):
-        page.keyboard.press(key)
-    mask = np.abs(R) > 0.3
-    mask[0, 1] = not mask[0, 1]
-    expect(page).to_have_url(re.compile(f"mask={re.escape(mask_to_text(mask))}"))
-
-    page.get_by_text("Floors of single variables").click()
-    grids.nth(1).locator(".dvn-scroller").click(position={"x": 20, "y": 52 + 35})
-    for key in ("ArrowRight", "Enter"):
-        page.keyboard.press(key)
-    field = page.locator("input.gdg-input")
-    field.fill("0.97")
-    field.press("Enter")
-    expect(page).to_have_url(re.compile("own="))
-    result = api.decorrelate(R, [0.9, 0.97, 0.9, 0.9], support=mask)
-    expect(metric(page, "Residual")).to_have_text(shown(result.objective))

@@ -9,7 +9,7 @@ import pytest
 
 from skcoral import CORAL
 from skcoral.app import exports, sources
-from skcoral.app.problem import arguments, fitted, group_columns, groups, pose, raised
+from skcoral.app.problem import arguments, group_columns, groups, pose, raised
 from skcoral.app.settings import Settings, from_query, to_query
 from skcoral.models.files import load_model, model_json
 
@@ -74,16 +74,14 @@ def test_what_is_taken_away_repeats_the_floors(sites, tmp_path, monkeypatch, cap
     settings = Settings(floor=0.8, confidence=0.95, without=("batch",), groups="site")
     source = sources.read_file(sites.to_csv(index=False).encode(), "sites.csv", key="k")
     problem = pose(source, settings)
-    sure = raised(problem, settings, lambda done, total: None)
-    fit = fitted(problem, arguments(problem, settings), sure)
+    chosen = arguments(problem, settings)
+    sure = raised(problem, chosen, "site", lambda done, total: None)
+    fit = problem.data.fit(chosen, raised=sure)
     model = fit.model
     np.testing.assert_allclose(model.floors_, sure.floors)
     (tmp_path / "m.json").write_text(model_json(model))
     np.testing.assert_allclose(load_model(tmp_path / "m.json").floors_, sure.floors)
     assert sure.about in exports.page(problem, fit, command="").decode()
-    left = {}
-    exec(exports.snippet(problem, settings), left)
-    np.testing.assert_allclose(left["model"].floors_, sure.floors, atol=1e-7)
     words = shlex.split(exports.command(problem, settings, ending="csv"))[1:]
     capsys.readouterr()
     assert cli.main([*words, "--json"]) == 0

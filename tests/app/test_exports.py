@@ -1,6 +1,5 @@
 """Downloads of the app agree with what the screen shows."""
 
-import contextlib
 import io
 import json
 import os
@@ -13,8 +12,8 @@ import pandas as pd
 import pytest
 
 from skcoral.app import exports, sources
-from skcoral.app.problem import arguments, fitted, for_download, pose
-from skcoral.app.settings import Settings, mask_to_text
+from skcoral.app.problem import arguments, pose
+from skcoral.app.settings import Settings
 from skcoral.models.files import load_model, model_json
 
 
@@ -50,15 +49,12 @@ MODES = [
     Settings(
         source="upload", criterion="worst", floor=0.95, covariance="LedoitWolf", without=("w",)
     ),
-    Settings(source="upload", mode="support", floor=0.9, link=0.4, without=("w",)),
-    Settings(
-        source="upload",
-        mode="support",
-        floor=0.9,
-        without=("w",),
-        mask=mask_to_text(np.triu(np.ones((4, 4), dtype=bool))),
-    ),
+    Settings(source="upload", mode="support", floor=0.9, support=0.4, without=("w",)),
 ]
+
+
+def fitted(problem, settings, scale="unit"):
+    return problem.data.fit(arguments(problem, settings) | {"output_scale": scale})
 
 
 def by_hand(mine, source, settings, scale="unit"):
@@ -71,7 +67,7 @@ def by_hand(mine, source, settings, scale="unit"):
     sd = np.sqrt((w[:, None] * (X - mean) ** 2).sum(axis=0) / (w.sum() - w @ w / w.sum()))
     if settings.covariance:  # such estimators divide by n
         sd *= np.sqrt(1 - 1 / len(X))
-    out = (X - mean) / sd @ fitted(problem, arguments(problem, settings)).model.T_
+    out = (X - mean) / sd @ fitted(problem, settings).model.T_
     return complete, out * sd + mean if scale == "original" else out
 
 
@@ -80,7 +76,7 @@ def by_hand(mine, source, settings, scale="unit"):
 def test_decorrelated_table(mine, source, ending, scale):
     settings = MODES[1]
     problem = pose(source, settings)
-    fit = for_download(fitted(problem, arguments(problem, settings)), scale=scale)
+    fit = fitted(problem, settings, scale)
     data = exports.decorrelated(fit, ending=ending)
     read_excel = partial(pd.read_excel, engine="calamine")
     read = {"csv": pd.read_csv, "parquet": pd.read_parquet, "xlsx": read_excel}[ending]
@@ -97,7 +93,7 @@ def test_model_and_report(source, tmp_path):
     settings = MODES[0]
     problem = pose(source, settings)
     path = tmp_path / "model.json"
-    fit = for_download(fitted(problem, arguments(problem, settings)), scale="unit")
+    fit = fitted(problem, settings)
     path.write_text(model_json(fit.model))
     assert np.array_equal(load_model(path).T_, fit.model.T_)
     html = exports.page(problem, fit, command="coral fit x").decode()
@@ -109,7 +105,7 @@ def test_model_and_report(source, tmp_path):
 def test_transformation_file(source):
     settings = MODES[0]
     problem = pose(source, settings)
-    result = fitted(problem, arguments(problem, settings)).model.result_
+    result = fitted(problem, settings).model.result_
     data = io.BytesIO(exports.matrix_file(problem, result.T))
     found = pd.read_csv(data, index_col=0)
     assert np.allclose(found.to_numpy(), result.T, rtol=1e-14, atol=0)
@@ -117,46 +113,11 @@ def test_transformation_file(source):
 
 
 def test_transformation_of_a_variable_called_source():
-    problem = pose(sources.pasted("source b\n1 .5\n.5 1"), Settings(floor=0.99))
-    result = fitted(problem, {"rho_min": 0.99}).model.result_
+    settings = Settings(floor=0.99)
+    problem = pose(sources.pasted("source b\n1 .5\n.5 1"), settings)
+    result = fitted(problem, settings).model.result_
     found = pd.read_parquet(io.BytesIO(exports.matrix_file(problem, result.T, ending="parquet")))
     assert np.array_equal(found[["source", "b"]].to_numpy(), result.T)
-
-
-def run_code(code):
-    """Run a snippet and return what it left behind."""
-    left = {}
-    with contextlib.redirect_stdout(io.StringIO()):
-        exec(compile(code, "snippet", "exec"), left)
-    return left
-
-
-@pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")
-@pytest.mark.parametrize("settings", MODES)
-def test_snippet_repeats_the_numbers(folder, mine, source, settings):
-    problem = pose(source, settings)
-    left = run_code(exports.snippet(problem, settings))
-    _, expected = by_hand(mine, source, settings)
-    assert np.allclose(left["outputs"], expected, atol=1e-7)
-
-
-@pytest.mark.parametrize(
-    ("given", "settings"),
-    [
-        (lambda: sources.example("wine"), Settings(floor=0.9, without=("ash",))),
-        (lambda: sources.example("wdi"), Settings(source="wdi", mode="budget", budget=0.3)),
-        (lambda: sources.example("wdi"), Settings(source="wdi", floor=0.9, without=("fertility",))),
-        (lambda: sources.example("simulated", size=6), Settings(source="simulated", floor=0.99)),
-        (lambda: sources.pasted("1 .3\n.3 1"), Settings(source="paste", floor=0.99)),
-    ],
-)
-def test_snippet_of_examples(given, settings):
-    problem = pose(given(), settings)
-    left = run_code(exports.snippet(problem, settings))
-    result = left["result"] if "result" in left else left["model"].result_
-    expected = fitted(problem, arguments(problem, settings)).model.result_
-    assert result.objective == pytest.approx(expected.objective, abs=1e-9)
-    assert result.names == expected.names
 
 
 @pytest.mark.parametrize("settings", MODES)
@@ -165,10 +126,6 @@ def test_command_repeats_the_numbers(folder, mine, source, settings, capsys):
 
     problem = pose(source, settings)
     command = exports.command(problem, settings, ending="csv")
-    if settings.mask:
-        chosen = arguments(problem, settings)
-        support = exports.matrix_file(problem, chosen["support"])
-        (folder / exports.SUPPORT_FILE).write_bytes(support)
     words = shlex.split(command)[1:]
     if settings.criterion == "worst":
         at = words.index("--report")
@@ -176,7 +133,7 @@ def test_command_repeats_the_numbers(folder, mine, source, settings, capsys):
     status = cli.main([*words, "--json"])
     told = json.loads(capsys.readouterr().out)
     assert status in (0, 4)
-    expected = fitted(problem, arguments(problem, settings)).model.result_
+    expected = fitted(problem, settings).model.result_
     assert told["objective"] == pytest.approx(expected.objective, abs=1e-7)
     _, outputs = by_hand(mine, source, settings)
     found = pd.read_csv("decorrelated.csv")[list(problem.names)].dropna().to_numpy()
@@ -210,11 +167,9 @@ def test_file_names_are_safe(mine):
 
 def test_take_away_tab(open_app):
     at = open_app(tab="Downloads", floor="0.9")
-    python, command = (c.value for c in at.code)
-    assert "CORAL(rho_min=0.9)" in python
-    assert "--rho-min 0.9" in command
+    assert "--rho-min 0.9" in at.code[0].value
     labels = [b.proto.label for b in at.get("download_button")]
     assert labels == ["Decorrelated table", "Model (JSON)", "Report (HTML)", "Transformation T"]
     only_matrix = open_app(tab="Downloads", source="wdi", mode="support", floor="0.9")
     labels = [b.proto.label for b in only_matrix.get("download_button")]
-    assert labels == ["Transformation T", "Support mask"]
+    assert labels == ["Transformation T"]

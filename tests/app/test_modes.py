@@ -1,6 +1,7 @@
 """Every mode shows what the library computes, and a link reopens it."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from skcoral import CORAL, api
@@ -54,9 +55,15 @@ def test_floors_of_single_variables(open_app, metric, wine):
     floors = dict.fromkeys(wine.names, 0.8) | {"alcohol": 0.99, "hue": 0.95}
     result = api.decorrelate(wine.correlation, list(floors.values()))
     assert metric(at, "Residual") == pytest.approx(result.objective, rel=1e-3)
-    table = at.dataframe[0].value
-    assert table.set_index("variable")["floor"].dropna().to_dict() == {"alcohol": 0.99, "hue": 0.95}
-    assert sorted(at.query_params["own"]) == ["alcohol:0.99", "hue:0.95"]
+    assert at.multiselect(key="own_names").value == ["alcohol", "hue"]
+    assert at.query_params["own"] == ["alcohol:0.99", "hue:0.95"]
+    at.number_input(key="own_hue").set_value(0.9).run()
+    assert at.query_params["own"] == ["alcohol:0.99", "hue:0.9"]
+    at.multiselect(key="own_names").set_value(["hue", "ash"]).run()
+    assert at.query_params["own"] == ["hue:0.9", "ash:0.8"]
+    floors = dict.fromkeys(wine.names, 0.8) | {"hue": 0.9}
+    result = api.decorrelate(wine.correlation, list(floors.values()))
+    assert metric(at, "Residual") == pytest.approx(result.objective, rel=1e-3)
 
 
 def test_budget(open_app, metric, slider, wine):
@@ -86,28 +93,27 @@ def test_worst_pair(open_app, metric, wine, conic_optimum):
 
 def test_support(open_app, metric, slider):
     R = wdi_correlation().correlation
-    at = open_app(source="wdi", mode="support", floor="0.9", link="0.3")
+    at = open_app(source="wdi", mode="support", floor="0.9", support="0.3")
     result = api.decorrelate(R, 0.9, support=support_from_threshold(R, 0.3))
     assert metric(at, "Residual") == pytest.approx(result.objective, rel=1e-3)
     assert (result.T[np.abs(R) <= 0.3] == 0).all()
-    grid = at.dataframe[0].value
-    assert np.array_equal(grid.to_numpy(dtype=bool), np.abs(R) > 0.3)
     slider(at, "A source may").set_value(1.0).run()
     # Nothing may enter but the variable itself: nothing changes.
     untouched = measures.residual_by("squared", R, np.eye(len(R)))
     assert metric(at, "Residual") == pytest.approx(untouched, rel=1e-3)
 
 
-def test_edited_mask_travels_in_the_link(open_app, metric):
-    from skcoral.app.settings import mask_to_text
-
-    R = wdi_correlation().correlation
-    mask = np.abs(R) > 0.3
-    mask[0, 1] = not mask[0, 1]
-    at = open_app(source="wdi", mode="support", floor="0.9", link="0.3", mask=mask_to_text(mask))
-    result = api.decorrelate(R, 0.9, support=mask)
+def test_support_by_a_file(open_app, metric):
+    R = wdi_correlation()
+    allowed = np.abs(R.correlation) > 0.3
+    allowed[0, 1] = not allowed[0, 1]
+    text = pd.DataFrame(allowed.astype(int), R.names, R.names).to_csv(index_label="source")
+    at = open_app(source="wdi", mode="support", floor="0.9", tab="Downloads")
+    at.file_uploader(key="support_file").set_value(("mine.csv", text.encode(), "text/csv")).run()
+    result = api.decorrelate(R.correlation, 0.9, support=allowed)
     assert metric(at, "Residual") == pytest.approx(result.objective, rel=1e-3)
-    assert at.query_params["mask"] == mask_to_text(mask)
+    at.file_uploader(key="support_file").set_value(("bad.csv", b"a\nb\n", "text/csv")).run()
+    assert "bad.csv: this is not a support" in at.error[0].value.replace("\\", "")
 
 
 def test_modes_keep_their_settings(open_app, metric):
@@ -142,7 +148,7 @@ def test_link_reopens_the_same_view(open_app, query):
 
 
 def test_link_that_is_invalid_is_reported(open_app, metric):
-    at = open_app(source="<b>", floor="7", mode="x", own="hue", mask="!", covariance="-1")
+    at = open_app(source="<b>", floor="7", mode="x", own="hue", covariance="-1")
     said = " ".join(w.value for w in at.warning).replace("\\", "")
     for part in ("source = <b>", "floor = 7", "mode = x", "own = hue", "covariance = -1"):
         assert part in said
@@ -155,7 +161,6 @@ def test_link_that_is_invalid_is_reported(open_app, metric):
         ({"weights": "nothing"}, "'nothing'"),
         ({"without": ["ash", "nothing"]}, "'nothing'"),
         ({"own": ["nothing:0.9", "ash:0.99"]}, "'nothing'"),
-        ({"mode": "support", "source": "wdi", "mask": "AAAA"}, "not one of 8 variables"),
         ({"source": "wdi", "covariance": "OAS"}, "here is only a matrix"),
     ],
 )
@@ -173,9 +178,7 @@ def test_what_is_shown_is_what_the_link_says(open_app):
     at = open_app(tab="Downloads", floor="0.8512345678", own=["ash:-0"])
     assert at.query_params["floor"] == "0.851235"
     assert at.query_params["own"] == "ash:0"
-    python, command = (c.value for c in at.code)
-    assert "columns, 0.851235)" in python
-    assert "--rho-min 0.851235 " in command
+    assert "--rho-min 0.851235 " in at.code[0].value
 
 
 def test_simulated_system_of_any_size(open_app, metric):
@@ -235,8 +238,7 @@ def test_modes_that_take_long_say_how_many_variables_they_bear(open_app, mode, l
     told = at.error[0].value.replace("\\", "")
     assert f"up to {limit} variables, and there are {limit + 1}" in told
     assert not at.metric
-    # the floors of single variables stay; no picture and no table of outputs
-    assert len(at.dataframe) == (0 if mode == "support" else 1)
+    assert not at.dataframe  # no picture and no table of outputs
 
 
 def test_weakest_fidelity_is_the_guaranteed_one(open_app, metric):
@@ -342,14 +344,11 @@ def test_limit_on_the_largest_correlation(open_app, metric, slider, wine):
     assert metric(at, "Largest |r|") == pytest.approx(0.5, abs=1e-6)
 
 
-def test_modes_within_a_limit_give_commands_and_code_that_say_it(open_app):
+def test_modes_within_a_limit_give_commands_that_say_it(open_app):
     at = open_app(tab="Downloads", mode="max_vif", max_vif="1.5")
-    python, command = (c.value for c in at.code)
-    assert "CORAL(max_vif=1.5)" in python
+    (command,) = (c.value for c in at.code)
     assert "--max-vif 1.5" in command
     assert "--rho-min" not in command
-    at = open_app(tab="Downloads", source="wdi", mode="max_correlation", max_correlation="0.3")
-    assert "maximize_fidelity(R, budget=0.3, criterion='worst')" in at.code[0].value
 
 
 def test_outcome(open_app, metric, wine):
@@ -359,7 +358,7 @@ def test_outcome(open_app, metric, wine):
     assert metric(at, "Mean fidelity") == pytest.approx(known.measured_.fidelity.mean(), abs=1e-4)
     said = at.success[0].value.replace("\\", "")
     assert "proline is the outcome: it is left out of the variables and stays as it is." in said
-    _, command = (c.value for c in at.code)
+    (command,) = (c.value for c in at.code)
     assert "--target proline" in command
     assert "--exclude" not in command
     at.selectbox[[box.label for box in at.selectbox].index("Outcome")].set_value("").run()

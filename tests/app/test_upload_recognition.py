@@ -44,7 +44,7 @@ def test_missing_marks_do_not_cost_the_columns(bring, metric, frame):
         assert mark in text
     assert "5 rows with missing values are not used, and outputs" in text
     assert "Not used as variables: id (counts up in steps of 1), year (looks like years)." in text
-    assert at.multiselect[0].value == list(frame.columns)
+    assert at.sidebar.multiselect[0].value == list(frame.columns)
     captions = " ".join(c.value for c in at.caption).replace("\\", "")
     assert "id: not chosen, counts up in steps of 1." in captions
     assert "year: not chosen, looks like years." in captions
@@ -53,13 +53,13 @@ def test_missing_marks_do_not_cost_the_columns(bring, metric, frame):
 def test_a_doubted_column_can_be_ticked_and_the_link_keeps_it(bring, frame):
     data = marked(frame).to_csv(index=False).encode()
     at = bring("wb.csv", data, floor="0.9")
-    at.multiselect[0].set_value(["year", *frame.columns]).run()
+    at.sidebar.multiselect[0].set_value(["year", *frame.columns]).run()
     assert at.query_params["include"] == "year"
     assert "without" not in at.query_params
     assert "id (counts up" in told(at)
     assert "year (looks" not in told(at)
     again = bring("wb.csv", data, floor="0.9", include="year")
-    assert again.multiselect[0].value == ["year", *frame.columns]
+    assert again.sidebar.multiselect[0].value == ["year", *frame.columns]
 
 
 @pytest.mark.parametrize("index", [True, False])

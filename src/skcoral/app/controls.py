@@ -1,4 +1,4 @@
-"""The widgets of each mode: slider, floors of single variables, mask grid."""
+"""The widgets of each mode: slider, floors of single variables, support, confidence."""
 
 from __future__ import annotations
 
@@ -9,27 +9,29 @@ import numpy as np
 import streamlit as st
 
 from skcoral.app import state
-from skcoral.app.cache import about
+from skcoral.app.cache import about, remember
 from skcoral.app.page import plain
-from skcoral.app.problem import Problem, group_columns, mask
-from skcoral.app.settings import mask_to_text
+from skcoral.app.problem import Problem, group_columns
+from skcoral.app.sources import ENDINGS, UPLOAD_MB
 from skcoral.choosing import FloorComparison, compare_floors
+from skcoral.cli.loading import support_in
 from skcoral.core import measures
+from skcoral.core.limits import VISITOR, use
 from skcoral.data.effects import rounded_down, vif_text
 from skcoral.show import sentences
-from skcoral.solvers.support import support_from_threshold
 
 if TYPE_CHECKING:
-    from skcoral.core.results import Threshold
+    from skcoral.core.results import Frontier, Threshold
 
 _CONFIDENCE = 0.95
+_START = 0.1  # where a budget begins, between the least possible and what the variables have
 
 
-def choose_level(problem: Problem, threshold: Threshold) -> None:
+def choose_level(problem: Problem, threshold: Threshold, curve: Frontier | None) -> None:
     """Show the slider of the current mode."""
     mode = state.current().mode
     if mode == "budget":
-        _choose_budget(problem)
+        _choose_budget(problem, curve)
         return
     if mode == "max_correlation":
         label = "Largest |correlation| allowed between outputs"
@@ -43,19 +45,14 @@ def choose_level(problem: Problem, threshold: Threshold) -> None:
     least = "uncorrelated" if exact else "as little correlated as is possible"
     button.button(
         "To ρ★" if exact else "To the least",
-        on_click=_take,
-        args=(rounded_down(threshold.value, 3),),
+        on_click=state.change,
+        kwargs={"floor": rounded_down(threshold.value, 3)},
         help=f"The highest floor at which the outputs can still be {least}.",
         key="to_threshold",
         width="stretch",
     )
     label = "Floor: fidelity that every output keeps"
     state.bound(slider.slider, label, "floor", 0.0, 1.0, step=0.001, format="%.3f")
-
-
-def _take(floor: float) -> None:
-    state.change(floor=floor)
-    state.refresh_widgets()
 
 
 def _compared(problem: Problem, threshold: Threshold) -> FloorComparison:
@@ -92,8 +89,8 @@ def compare(problem: Problem, threshold: Threshold) -> None:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.button(
                     word,
-                    on_click=_take,
-                    args=(floor,),
+                    on_click=state.change,
+                    kwargs={"floor": floor},
                     type="primary" if choice is best and not little else "secondary",
                     key=f"take_{word}",
                     width=110,
@@ -106,29 +103,38 @@ def compare(problem: Problem, threshold: Threshold) -> None:
                 )
 
 
-def _choose_budget(problem: Problem) -> None:
+def _choose_budget(problem: Problem, curve: Frontier | None) -> None:
     criterion, now = state.current().criterion, state.current().budget
     everything = about(
         problem,
         ("residual before", criterion),
         lambda: measures.residual_by(criterion, problem.R, np.eye(len(problem.R))),
     )
+    # Where variables depend on each other, no budget below the lowest point of the curve is met.
+    least = 0.0
+    if problem.deficiency is not None and curve is not None:
+        least = float(curve.objective.min())
     # Round steps, a thousand of them or more, and an end at which nothing needs to be done.
     digits = 3 - math.floor(math.log10(max(everything, 1e-6)))
     step = 10.0**-digits
+    low = math.ceil(least / step) * step
     # Uncorrelated variables have nothing left to allow; a slider needs two ends all the same.
-    top = max(math.ceil(everything / step), 1) * step
-    budget = st.slider(
+    top = max(math.ceil(everything / step) * step, low + step)
+    if now is None or not low <= now <= top:
+        start = round((1.0 - _START) * low + _START * top, digits)
+        now = start if now is None else min(max(now, low), top)
+        state.change(budget=now)
+    state.bound(
+        st.slider,
         f"Budget: {sentences.CRITERIA[criterion]} allowed",
-        0.0,
+        "budget",
+        low,
         top,
         step=step,
         format=f"%.{max(digits, 0)}f",
-        key=state.widget(f"budget_{criterion}_{top:g}", min(now, top)),
+        key=f"budget_{criterion}_{low:g}_{top:g}",
         help=f"The variables themselves have {everything:.4g}.",
     )
-    if budget != now:
-        state.change(budget=budget)
 
 
 def choose_confidence(problem: Problem) -> None:
@@ -140,99 +146,81 @@ def choose_confidence(problem: Problem) -> None:
         f"Hold for the population, with {(current or _CONFIDENCE):.0%} confidence",
         help="Floors are kept on these rows; raised a little, they are kept by the population "
         "that the rows come from, with this confidence for all variables together.",
-        key=state.widget("confidence", bool(current)),
+        key=state.put("confident", bool(current)),
+        on_change=state.change,
+        kwargs={"confidence": 0.0 if current else _CONFIDENCE},
     )
-    if wanted != bool(current):
-        state.change(confidence=_CONFIDENCE if wanted else 0.0)
-    if wanted:
-        _choose_together(problem)
-
-
-def _choose_together(problem: Problem) -> None:
-    """Let the visitor say which rows count as one observation."""
-    settings = state.current()
-    columns = group_columns(problem)
-    if settings.groups and settings.groups not in columns:
-        st.caption(plain(f"There is no column {settings.groups!r} to group rows by here."))
-    kinds = {
-        "": "none: rows are independent",
-        **{name: f"those with the same {name}" for name in columns},
-    }
-    groups = state.pick(
+    if not wanted:
+        return
+    columns, asked = group_columns(problem), state.current().groups
+    if asked and asked not in columns:
+        st.caption(plain(f"There is no column {asked!r} to group rows by here."))
+        state.change(groups="")
+    state.choose(
+        "groups",
         "Rows that belong together",
-        kinds,
-        state.widget(
-            f"together_{hash(tuple(columns))}", settings.groups if settings.groups in kinds else ""
-        ),
+        {
+            "": "none: rows are independent",
+            **{name: f"those with the same {name}" for name in columns},
+        },
         help="Rows of one cluster tell less than as many independent rows. Columns that are no "
         "variables can name clusters.",
     )
-    if groups != settings.groups:
-        state.change(groups=groups)
+    if not asked:
+        st.caption(plain(sentences.clusters(problem.data.suggested_groups, "choose it here")))
 
 
 def choose_own_floors(problem: Problem) -> None:
-    """Show the floors of single variables, and take over what is said."""
-    import pandas as pd
+    """Let the visitor name variables that have floors of their own."""
+    own = dict(state.current().own)
 
-    asked = dict(state.current().own)
+    def name_them() -> None:
+        floor = state.current().floor
+        named = st.session_state["own_names"]
+        state.change(own=tuple((name, own.get(name, floor)) for name in named))
+
+    def set_floor(name: str, key: str) -> None:
+        state.change(own=tuple((own | {name: st.session_state[key]}).items()))
+
     with st.expander("Floors of single variables"):
-        key = f"own_{state.generation()}_{hash(problem.names)}"
-        first = _first(key, asked)
-        floors = pd.array([first.get(name) for name in problem.names], dtype="Float64")
-        edited = st.data_editor(
-            pd.DataFrame({"variable": list(problem.names), "floor": floors}),
-            key=key,
-            hide_index=True,
-            disabled=["variable"],
-            column_config={
-                "floor": st.column_config.NumberColumn(
-                    "own floor", min_value=0.0, max_value=1.0, format="%.3f"
+        st.multiselect(
+            "Variables with another floor than the slider's",
+            problem.names,
+            key=state.put("own_names", [name for name in own if name in problem.names]),
+            on_change=name_them,
+        )
+        for name in own:
+            if name in problem.names:
+                key = state.put(f"own_{name}", own[name])
+                how: dict[str, Any] = {"step": 0.001, "format": "%.3f"}
+                st.number_input(
+                    plain(name), 0.0, 1.0, key=key, on_change=set_floor, args=(name, key), **how
                 )
-            },
-            placeholder="common floor",
-        )
-        st.caption("Where no number stands, the floor of the slider holds.")
-    values = zip(edited["variable"], edited["floor"], strict=True)
-    own = {name: value for name, value in asked.items() if name not in problem.names}
-    own |= {name: float(value) for name, value in values if not pd.isna(value)}
-    if own != asked:
-        state.change(own=tuple(own.items()))
 
 
-def choose_support(problem: Problem) -> None:
-    """Show which source may enter which output, and take over what is said."""
-    import pandas as pd
+def choose_support(problem: Problem) -> tuple[str, Any]:
+    """Let the visitor say which source may enter which output: by a number, or by a file.
 
-    before = state.current().link
+    Returns the name of the file with what it allows, or "" with the number.
+    """
     label = "A source may enter an output where their |correlation| exceeds"
-    link = state.bound(st.slider, label, "link", 0.0, 1.0, step=0.01)
-    if link != before:
-        state.change(mask="")
-    with st.expander("Edit which source may enter which output"):
-        key = f"mask_{state.generation()}_{hash(problem.names)}_{link}"
-        first = _first(key, mask(problem, state.current()))
-        # Columns go by their places: the editor keeps some names for itself.
-        names = {str(j): name for j, name in enumerate(problem.names)}
-        edited = st.data_editor(
-            pd.DataFrame(first, index=pd.Index(problem.names, name="source"), columns=list(names)),
-            key=key,
-            column_config={
-                place: st.column_config.CheckboxColumn(label=name, width="small", default=False)
-                for place, name in names.items()
-            },
+    number = state.bound(st.slider, label, "support", 0.0, 1.0, step=0.01)
+    file: Any = st.file_uploader(
+        "Or a file that says which",
+        type=list(ENDINGS),
+        max_upload_size=UPLOAD_MB,
+        key="support_file",
+        help="As the option --support of the command takes it: a square table of 0 and 1 with the "
+        "sources in the first column and the outputs in the header, or two columns of names with "
+        "one allowed pair per row.",
+    )
+    if file is None:
+        return "", number
+    with use(VISITOR):
+        data = file.getvalue()
+        allowed = remember(
+            ("support", file.file_id, problem.names),
+            lambda: support_in(data, problem.names, name=file.name),
+            public=False,
         )
-        st.caption("Rows are sources, columns are outputs. A variable may always enter its own.")
-    allowed = edited.to_numpy(dtype=bool, copy=True)
-    np.fill_diagonal(allowed, True)
-    by_link = np.asarray(support_from_threshold(problem.R, link), dtype=bool)
-    text = "" if np.array_equal(allowed, by_link) else mask_to_text(allowed)
-    if text != state.current().mask:
-        state.change(mask=text)
-
-
-def _first(key: str, value: Any) -> Any:
-    """What an editor began with: it is given the same table in every run."""
-    if key not in st.session_state:
-        st.session_state[f"{key}_first"] = value
-    return st.session_state[f"{key}_first"]
+    return file.name, allowed

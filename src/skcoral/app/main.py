@@ -9,10 +9,9 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from skcoral.app import sidebar, state, view
 from skcoral.app.cache import remember_table
-from skcoral.app.page import in_words, plain
+from skcoral.app.page import in_words, leave_out_button, plain
 from skcoral.app.problem import Problem, key_of, pose, variables
 from skcoral.app.sources import Source
-from skcoral.core.deficiency import Deficiency
 from skcoral.exceptions import InvalidTableError, NotCertifiedWarning, SingularCorrelationWarning
 
 _STYLE = """<style>
@@ -101,15 +100,10 @@ def _show(source: Source) -> None:
         if not broken:
             raise
         st.error(plain(str(error).split("\n")[0], 1200))
-        _leave_out_button(broken)
+        leave_out_button(broken)
         st.caption("Or correct these cells and upload the file again.")
         return
     _say_data(problem)
-    found = problem.deficiency
-    if found is not None and found.few_rows:
-        st.warning(plain(found.explain()))
-    elif found is not None:
-        _offer_removal(source, found)
     view.explore(problem)
 
 
@@ -120,27 +114,6 @@ def _say_data(problem: Problem) -> None:
     if problem.source.public:
         said += ". An example: your own data come in through the side panel (» opens it)."
     st.caption(plain(f"{problem.source.label}: {said}"))
-
-
-def _offer_removal(source: Source, found: Deficiency) -> None:
-    said = "Some variables are determined by others, so their outputs cannot all be uncorrelated.\n"
-    said += "".join(f"\n- {plain(relation.text('“', '”'))}" for relation in found.relations[:10])
-    if source.has_rows:
-        said += "\n\nLeave variables out, or choose shrunk correlations in the side panel: the "
-        said += "guarantee is then about these."
-    st.warning(said)
-    redundant = [name for name in found.redundant if name in variables(source, state.current())]
-    if redundant:
-        _leave_out_button(redundant)
-
-
-def _leave_out_button(names: list[str]) -> None:
-    def leave_out() -> None:
-        state.change(without=tuple(dict.fromkeys((*state.current().without, *names))))
-        state.refresh_widgets()
-
-    label = f"Leave out {plain(', '.join(names), 80)}"
-    st.button(label, on_click=leave_out, type="primary", key="leave_out")
 
 
 if __name__ == "__main__":

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import streamlit as st
 
+from skcoral.app import state
 from skcoral.app.charts import Figure
 from skcoral.core.display import printable
 from skcoral.exceptions import CoralError
@@ -36,6 +37,19 @@ def in_words() -> Iterator[None]:
         yield
     except CoralError as error:
         st.error(plain(str(error), 1200))
+
+
+def leave_out_button(names: Sequence[str]) -> bool:
+    """Show a button that leaves columns out of the variables; true when it was clicked."""
+    without = tuple(dict.fromkeys((*state.current().without, *names)))
+    label = f"Leave out {plain(', '.join(names), 80)}"
+    return st.button(
+        label,
+        on_click=state.change,
+        kwargs={"without": without},
+        type="primary",
+        key="leave_out",
+    )
 
 
 def show_figure(figure: Figure, key: str) -> None:

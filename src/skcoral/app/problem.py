@@ -4,37 +4,36 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skcoral.app.settings import LIMITED, MODES, Settings, mask_from_text
+from skcoral.app.settings import LIMITED, MODES, Settings
 from skcoral.app.sources import Source
 from skcoral.core.arrays import Array
 from skcoral.core.deficiency import Deficiency
 from skcoral.core.limits import VISITOR, use
-from skcoral.estimator.on_rows import measure_overfitting, measure_rounding
 from skcoral.estimator.rows import named_rows
 from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError, InvalidTableError
 from skcoral.show import sentences
 from skcoral.show.report.facts import can_hold_out
-from skcoral.solvers.support import support_from_threshold
 from skcoral.workflow.dataset import Dataset, Request
-from skcoral.workflow.fit import Fit
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from skcoral.stability import ConfidentFloors
 
+#: Variables of an ordinary table, so that a page of heat maps stays readable and every move of a
+#: slider is answered within a second.
 MOST_VARIABLES = 100
 #: A table with few rows costs rows² × columns and may have more of them.
 _MOST_WIDE, _WIDE_COST = 1000, 5e6
 #: Modes that would keep other visitors waiting with more variables than these.
 LIMITS = {"support": 30, "max_vif": 30, "max_correlation": 60, "worst": 60, "absolute": 60}
+#: The same where variables depend on each other: a limit on the correlation then takes minutes.
+_SINGULAR_LIMITS = {"max_correlation": 12, "worst": 30, "absolute": 30}
 #: A solution for the worst pair or for absolute values takes as long as dozens of the others: its
 #: curve has fewer points, and for many variables none.
 _FEW_POINTS = ((16, 11), (32, 7))
@@ -120,22 +119,24 @@ def variables(source: Source, settings: Settings) -> tuple[str, ...]:
     return tuple(name for name in source.names if name not in aside)
 
 
-def mask(problem: Problem, settings: Settings) -> NDArray[np.bool_]:
-    """The support: as edited, or where correlations are strong enough."""
-    edited = mask_from_text(settings.mask, len(problem.names)) if settings.mask else None
-    if edited is not None:
-        return edited
-    return np.asarray(support_from_threshold(problem.R, settings.link), dtype=bool)
-
-
-def refuse_many(problem: Problem, settings: Settings) -> None:
-    """Refuse what would take too long in this mode."""
-    asked = {**MODES, **sentences.CRITERIA}
+def refuse(problem: Problem, settings: Settings) -> None:
+    """Refuse what is impossible for this table in this mode, or would take too long."""
     way = settings.mode if settings.mode in LIMITS else settings.criterion
-    limit = LIMITS.get(way, most_variables(problem.source))
-    if len(problem.names) > limit:
+    asked = {**MODES, **sentences.CRITERIA}[way]
+    singular = problem.deficiency is not None
+    if singular and way in ("max_vif", "support"):
+        why = "every VIF is infinite" if way == "max_vif" else "a support needs independent ones"
         raise InvalidArgumentError(
-            f"“{asked[way]}” answers here for up to {limit} variables, and there are "
+            f"“{asked}” has no answer for variables that determine each other: {why}.\n"
+            "Leave some of them out, choose shrunk correlations of rows in the side panel, or take "
+            "another mode."
+        )
+    limits = LIMITS | (_SINGULAR_LIMITS if singular else {})
+    limit = limits.get(way, most_variables(problem.source))
+    if len(problem.names) > limit:
+        where = " that depend on each other" if singular and limit != LIMITS.get(way) else ""
+        raise InvalidArgumentError(
+            f"“{asked}” answers here for up to {limit} variables{where}, and there are "
             f"{len(problem.names)}.\nChoose fewer in the side panel, or use the command or the "
             "library, which have no such limit."
         )
@@ -153,26 +154,24 @@ def doubts(problem: Problem) -> list[str]:
     data, source = problem.data, problem.source
     if not (source.has_rows or source.is_file):
         return [source.note] if source.note and not source.public else []
-    left_out = [f"{name} (always {data.content.column(name).always:g})" for name in data.constant]
-    told = data.doubts("To use them, add them to the variables in the side panel.", "empty")
-    return [*told, *([f"Constant, so left out: {', '.join(left_out)}."] if left_out else [])]
+    return data.doubts("To use them, add them to the variables in the side panel.", "empty")
 
 
 def arguments(problem: Problem, settings: Settings) -> dict[str, Any]:
     """What a visitor asks for, as the settings of :class:`skcoral.CORAL`."""
-    chosen: dict[str, Any] = {"rho_min": settings.floor}
-    own = {name: value for name, value in settings.own if name in problem.names}
     if settings.mode in LIMITED:
-        chosen = {settings.mode: getattr(settings, settings.mode)}
-    elif own:
-        chosen["rho_min"] = {name: own.get(name, settings.floor) for name in problem.names}
+        chosen: dict[str, Any] = {settings.mode: getattr(settings, settings.mode)}
+    else:
+        own = {name: value for name, value in settings.own if name in problem.names}
+        floors = {name: own.get(name, settings.floor) for name in problem.names}
+        chosen = {"rho_min": floors if own else settings.floor}
     if settings.mode == "support":
-        return chosen | {"support": mask(problem, settings)}
-    floor = settings.floor if settings.mode == "floor" else None
-    if settings.confidence and problem.source.has_rows and floor is not None and 0.0 < floor < 1.0:
-        chosen["confidence"] = settings.confidence
-    if settings.criterion != "squared" and settings.mode in ("floor", "budget"):
+        chosen["support"] = settings.support
+    if settings.mode in ("floor", "budget") and settings.criterion != "squared":
         chosen["criterion"] = settings.criterion
+    is_open = settings.floor is not None and 0.0 < settings.floor < 1.0  # and can be raised
+    if settings.mode == "floor" and settings.confidence and is_open and problem.source.has_rows:
+        chosen["confidence"] = settings.confidence
     return chosen
 
 
@@ -192,12 +191,14 @@ def group_columns(problem: Problem) -> list[str]:
 
 
 def raised(
-    problem: Problem, settings: Settings, callback: Callable[[int, int], object]
+    problem: Problem,
+    chosen: Mapping[str, Any],
+    clusters: str | None,
+    callback: Callable[[int, int], object],
 ) -> ConfidentFloors:
     """The floors that hold for the population with the confidence that was chosen."""
     from skcoral.stability import confident_floors
 
-    chosen = arguments(problem, settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConfidenceWarning)  # its sentence says the same
         return confident_floors(
@@ -205,20 +206,5 @@ def raised(
             problem.frame(),
             confidence=chosen["confidence"],
             callback=callback,
-            **problem.data.known(groups(problem, settings)),
+            **problem.data.known(clusters),
         )
-
-
-def fitted(problem: Problem, chosen: Mapping[str, Any], sure: ConfidentFloors | None = None) -> Fit:
-    """Fit the settings that :func:`arguments` gives; ``sure`` are floors raised before."""
-    return problem.data.fit(chosen, raised=sure, thorough=False)
-
-
-def for_download(fit: Fit, *, scale: str) -> Fit:
-    """The fit on the screen with outputs in these units, and with what new rows can expect."""
-    model, rows = copy(fit.model).set_params(output_scale=scale), fit.data.rows
-    model.output_scale_ = scale
-    if rows is not None:
-        measure_rounding(model, rows.values, rows.weights)
-        measure_overfitting(model, rows.values, rows.weights)
-    return Fit(fit.data, model, fit.groups)

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from skcoral.choosing import MOST_CORRELATION, MOST_VIF
 from skcoral.show.sentences import CRITERIA
@@ -47,7 +41,7 @@ COVARIANCES = {
 #: Modes that look for the highest common floor within a limit, which is the setting of that name.
 LIMITED = ("max_vif", "max_correlation", "budget")
 #: Settings that are in the link also where they have their default, if the view depends on them.
-_ALWAYS = {"source", "size", "mode", "floor", "link", *LIMITED}
+_ALWAYS = {"source", "size", "mode", "floor", "support", *LIMITED}
 
 
 def _setting(default: Any, read: Callable[[str], Any], wanted: str) -> Any:
@@ -99,10 +93,11 @@ class Settings:
     mode: str = _choice("floor", MODES)
     #: The common floor; none until one is chosen or recommended.
     floor: float | None = _number(None, 0.0, 1.0)
-    #: What the outputs may have at most, in the mode of the same name.
+    #: What the outputs may have at most, in the mode of the same name; the budget depends on the
+    #: table and is none until one is chosen.
     max_vif: float = _number(MOST_VIF, 1.0, 1e9)
     max_correlation: float = _number(MOST_CORRELATION, 0.0, 1.0)
-    budget: float = _number(0.1, 0.0, 1e9)
+    budget: float | None = _number(None, 0.0, 1e9)
     criterion: str = _choice("squared", CRITERIA)
     #: Floor mode: confidence with which floors hold for the population (0: none), and the column
     #: of clusters.
@@ -112,14 +107,12 @@ class Settings:
     own: tuple[tuple[str, float], ...] = _setting(
         (), _own_floor, "name:floor with a floor from 0 to 1"
     )
-    #: Support mode: sources with a larger correlation may enter an output; the edited mask as
-    #: text, empty where ``link`` decides.
-    link: float = _number(0.15, 0.0, 1.0)
-    mask: str = _setting("", str, "a mask")
+    #: Support mode: sources with a larger |correlation| may enter an output.
+    support: float = _number(0.15, 0.0, 1.0)
     #: Columns of numbers that are not variables, and those that are although they look like ids.
     without: tuple[str, ...] = _column(())
     include: tuple[str, ...] = _column(())
-    #: As :class:`skcoral.CORAL` takes them; "" or "none" for none.
+    #: As :class:`skcoral.CORAL` takes them; "" for none.
     weights: str = _column()
     #: The outcome: a column of numbers that is no variable and stays as it is.
     target: str = _column()
@@ -139,24 +132,16 @@ class Settings:
                     "Weights, an outcome, confidence and estimators of correlations need rows, and "
                     "here is only a matrix."
                 )
-        own = dict(asked.own)
-        mentioned = (*asked.without, *asked.include, *own, asked.weights, asked.target)
+        mentioned = (*asked.without, *asked.include, *dict(asked.own), asked.weights, asked.target)
         unknown = [name for name in dict.fromkeys(mentioned) if name and name not in names]
         if unknown:
             notes.append(
                 f"There is no column of numbers {', '.join(map(repr, unknown))} here; what was "
                 "asked about it is ignored."
             )
-        aside = (*asked.without, asked.weights, asked.target)
-        kept = [name for name in names if name not in aside]
-        mask = asked.mask
-        if mask and mask_from_text(mask, len(kept)) is None:
-            notes.append(f"The support in the link is not one of {len(kept)} variables.")
-            mask = ""
         settings = replace(
             asked,
-            own=tuple((name, value) for name, value in own.items() if name in names),
-            mask=mask,
+            own=tuple((name, value) for name, value in asked.own if name in names),
             without=tuple(name for name in names if name in asked.without),
             include=tuple(name for name in names if name in asked.include),
             weights=asked.weights if asked.weights in names else "",
@@ -167,24 +152,20 @@ class Settings:
 
 def to_query(settings: Settings) -> dict[str, list[str]]:
     """The query of a link: the settings of the mode, and whatever differs from the defaults."""
-    idle = {*LIMITED} - {settings.mode}
+    idle = {*LIMITED, "support"} - {settings.mode}
     if settings.mode in LIMITED:
         idle |= {"floor", "own"}
     if settings.mode in ("max_vif", "max_correlation"):
         idle.add("criterion")
-    if settings.floor is None:
-        idle.add("floor")
     if settings.source != "simulated":
         idle.add("size")
-    if settings.mode != "support":
-        idle |= {"link", "mask"}
     if settings.mode != "floor" or not settings.confidence:
         idle |= {"confidence", "groups"}
     chosen = {s.name: getattr(settings, s.name) for s in fields(Settings) if s.name not in idle}
     return {
         name: _texts(value)
         for name, value in chosen.items()
-        if name in _ALWAYS or value != getattr(Settings, name)
+        if value is not None and (name in _ALWAYS or value != getattr(Settings, name))
     }
 
 
@@ -209,22 +190,3 @@ def from_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, list[str]]
             else:
                 found[name] = (*found.get(name, ()), value) if several else value
     return Settings(**found), notes
-
-
-def mask_to_text(mask: NDArray[np.bool_]) -> str:
-    """A p × p mask as text that fits in a link."""
-    bits = np.packbits(np.asarray(mask, dtype=bool)).tobytes()
-    return base64.urlsafe_b64encode(bits).decode("ascii").rstrip("=")
-
-
-def mask_from_text(text: str, p: int) -> NDArray[np.bool_] | None:
-    """The mask of :func:`mask_to_text`; None where the text does not hold p × p bits."""
-    try:
-        bits = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    if len(bits) != math.ceil(p * p / 8):
-        return None
-    mask = np.unpackbits(np.frombuffer(bits, dtype=np.uint8))[: p * p].reshape(p, p).astype(bool)
-    np.fill_diagonal(mask, True)
-    return mask

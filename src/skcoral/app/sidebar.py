@@ -46,27 +46,14 @@ _DIALECT = {
 def choose_source() -> Source | None:
     """Let the visitor choose where the numbers come from; None until there are any."""
     st.header("Data", anchor=False)
-    settings = state.current()
-    chosen = state.pick("Source", SOURCES, state.widget("source", settings.source, lasting=True))
-    if chosen != settings.source:
-        state.start_anew(chosen)
-        st.rerun()
+    chosen = state.choose("source", "Source", SOURCES)
     if chosen == "upload":
         return _upload()
     if chosen == "paste":
         return _paste()
-    if chosen == "simulated":
-        size = st.number_input(
-            "Number of variables",
-            3,
-            LARGEST_SIMULATION,
-            key=state.widget("size", settings.size, lasting=True),
-        )
-        if size != settings.size:
-            state.start_anew("simulated")
-            state.change(size=int(size))
-            st.rerun()
     size = state.current().size
+    if chosen == "simulated":
+        size = state.bound(st.number_input, "Number of variables", "size", 3, LARGEST_SIMULATION)
     return remember(("example", chosen, size), lambda: example(chosen, size=size), public=True)
 
 
@@ -88,10 +75,6 @@ def _upload() -> Source | None:
     found: Source = remember_table(
         key, lambda: read_file(data, file.name, key=str(key), dialect=dialect)
     )
-    if st.session_state.get("read", key) != key:
-        # Another file: floors and columns of the last one mean nothing here.
-        state.start_anew("upload")
-    st.session_state["read"] = key
     return found
 
 
@@ -128,7 +111,12 @@ def _dialect() -> dict[str, str]:
     """How a text file is written, where the visitor says that it is not the usual way."""
     with st.expander("Text files"):
         chosen = {
-            name: state.pick(name.capitalize(), choices, f"dialect_{name}")
+            name: st.selectbox(
+                name.capitalize(),
+                list(choices),
+                format_func=choices.__getitem__,
+                key=f"dialect_{name}",
+            )
             for name, choices in _DIALECT.items()
         }
     return {name: value for name, value in chosen.items() if value}
@@ -183,29 +171,10 @@ def choose_columns(source: Source) -> None:
         st.caption(source.note)
     if source.has_rows:
         _preview(source)
-    settings = state.current()
-    offered = [name for name in source.names if name not in (settings.weights, settings.target)]
-    kept = list(variables(source, settings))
-    most = most_variables(source)
-    if not settings.without and len(kept) > most:
-        kept = kept[:most]
-        st.warning(f"The first {most} columns are taken; more do not fit here.")
-    title = f"({len(kept)} of {len(source.names)} columns of numbers)"
-    if len(kept) > MOST_VARIABLES:  # too many to be shown one by one
-        first = [name for name in offered if name not in set(kept)]
-        key = state.widget(f"aside_{settings.weights}_{settings.target}", first)
-        chosen = {*offered} - {*st.multiselect(f"Leave out {title}", offered, key=key)}
-    else:
-        key = state.widget(f"columns_{settings.weights}_{settings.target}", kept)
-        chosen = {*st.multiselect(f"Variables {title}", offered, key=key)}
-    left_out = [name for name in offered if name not in chosen]
-    doubtful = source.opened.doubtful
-    without = tuple(name for name in left_out if name not in doubtful)
-    include = tuple(name for name in doubtful if name in chosen)
-    if (without, include) != (settings.without, settings.include):
-        state.change(without=without, include=include)
+    _choose_variables(source)
+    settings, doubtful = state.current(), source.opened.doubtful
     for name, doubt in doubtful.items():
-        if name not in include and name in offered:
+        if name not in (*settings.include, settings.weights, settings.target):
             st.caption(f"{plain(name, 60)}: not chosen, {doubt}.")
     if not source.has_rows:
         return
@@ -215,22 +184,48 @@ def choose_columns(source: Source) -> None:
         with st.expander(f"Left out: {some}"):
             for name, why in reasons[:50]:
                 st.markdown(f"**{plain(name) or '(no name)'}**: {plain(why)}")
-    target = state.bound(
-        st.selectbox,
-        "Outcome",
+    _choose_column(
+        source,
         "target",
-        ["", *(name for name in source.names if name != settings.weights)],
-        format_func=lambda name: name or "none",
-        help="What the variables are to explain. It is left out of the variables and stays as it "
-        "is; the report shows its regression on the variables and on the outputs.",
+        "Outcome",
+        "none",
+        "What the variables are to explain. It is left out of the variables and stays as it is; "
+        "the report shows its regression on the variables and on the outputs.",
     )
-    weights = state.bound(
-        st.selectbox,
-        "Row weights",
-        "weights",
-        ["", *(name for name in source.names if name != target)],
-        format_func=lambda name: name or "none: every row counts once",
-    )
-    if (target, weights) != (settings.target, settings.weights):
-        st.rerun()
+    _choose_column(source, "weights", "Row weights", "none: every row counts once")
     state.choose("covariance", "Correlations", COVARIANCES)
+
+
+def _choose_variables(source: Source) -> None:
+    """Let the visitor choose the variables, or what is left out where they are many."""
+    settings, most = state.current(), most_variables(source)
+    kept = list(variables(source, settings))
+    if not settings.without and len(kept) > most:
+        state.change(without=tuple(kept[most:]))
+        kept = kept[:most]
+        st.warning(f"The first {most} columns are taken; more do not fit here.")
+    offered = [name for name in source.names if name not in (settings.weights, settings.target)]
+    many = len(kept) > MOST_VARIABLES  # too many to be shown one by one
+    shown = [name for name in offered if name not in set(kept)] if many else kept
+    key = state.put("left_out" if many else "variables", shown)
+
+    def take_over() -> None:
+        said, doubtful = {*st.session_state[key]}, source.opened.doubtful
+        chosen = {*offered} - said if many else said
+        left_out = (name for name in offered if name not in chosen)
+        state.change(
+            without=tuple(name for name in left_out if name not in doubtful),
+            include=tuple(name for name in doubtful if name in chosen),
+        )
+
+    count = f"({len(kept)} of {len(source.names)} columns of numbers)"
+    title = f"{'Leave out' if many else 'Variables'} {count}"
+    st.multiselect(title, offered, key=key, on_change=take_over)
+
+
+def _choose_column(source: Source, name: str, label: str, none: str, help: str = "") -> None:
+    """Let the visitor choose the column for the setting ``name``, or none."""
+    settings = state.current()
+    other = settings.weights if name == "target" else settings.target
+    columns = {column: column for column in source.names if column != other}
+    state.choose(name, label, {"": none, **columns}, help=help or None)

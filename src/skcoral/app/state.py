@@ -1,4 +1,8 @@
-"""The settings of one visitor, kept between runs, in the widgets and in the address bar."""
+"""The settings of one visitor: kept between runs, shown by the widgets and in the address bar.
+
+The settings are the one place where a choice is kept. A widget shows its setting, and a callback
+takes over what the visitor says before the page runs again.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,7 @@ import streamlit as st
 
 from skcoral.app.settings import Settings, from_query, to_query
 
-_SETTINGS, _NOTES, _GENERATION, _TABLE = "settings", "link_notes", "generation", "table"
-_RECOMMENDED = "recommended_floor"
+_SETTINGS, _NOTES, _TABLE, _RECOMMENDED = "settings", "link_notes", "table", "recommended_floor"
 
 
 def current() -> Settings:
@@ -24,27 +27,14 @@ def current() -> Settings:
 
 
 def notes() -> list[str]:
-    """Which settings of a link, or of another table, could not be taken over."""
+    """Which settings of a link could not be taken over."""
     found: list[str] = st.session_state.get(_NOTES, [])
     return found
 
 
-def fit_to(key: str, names: Sequence[str], *, rows: bool) -> None:
-    """When the columns change, drop the settings about columns that are not there."""
-    before = st.session_state.get(_TABLE)
-    if before == key:
-        return
-    st.session_state[_TABLE] = key
-    st.session_state[_SETTINGS], left_aside = current().about_columns(names, rows=rows)
-    st.session_state[_NOTES] = ([] if before else notes()) + left_aside
-    if before:
-        refresh_widgets()
-
-
-def change(**values: Any) -> Settings:
+def change(**values: Any) -> None:
     """Change some settings."""
     st.session_state[_SETTINGS] = replace(current(), **values)
-    return current()
 
 
 def recommend(floor: float) -> None:
@@ -53,66 +43,54 @@ def recommend(floor: float) -> None:
     change(floor=floor)
 
 
-def start_anew(source: str) -> None:
-    """Switch to another table and drop the settings about the columns of the last one."""
-    floor = current().floor
-    change(
-        source=source,
-        floor=None if floor == st.session_state.get(_RECOMMENDED) else floor,
-        own=(),
-        mask="",
-        without=(),
-        include=(),
-        weights="",
-        target="",
-        confidence=0.0,
-        groups="",
-    )
-    st.session_state[_NOTES] = []
-    refresh_widgets()
+def fit_to(key: str, names: Sequence[str], *, rows: bool) -> None:
+    """Drop the settings about columns of the last table, or that a link asks for in vain."""
+    before = st.session_state.get(_TABLE)
+    if before == key:
+        return
+    st.session_state[_TABLE] = key
+    if before is not None:
+        floor = current().floor
+        change(
+            floor=None if floor == st.session_state.get(_RECOMMENDED) else floor,
+            budget=None,
+            own=(),
+            without=(),
+            include=(),
+            weights="",
+            target="",
+            confidence=0.0,
+            groups="",
+        )
+        st.session_state[_NOTES] = []
+    st.session_state[_SETTINGS], left_aside = current().about_columns(names, rows=rows)
+    st.session_state[_NOTES] = notes() + left_aside
 
 
-def refresh_widgets() -> None:
-    """Let every widget take its value from the settings again."""
-    st.session_state[_GENERATION] = generation() + 1
+def put(key: str, value: Any) -> str:
+    """Let a widget show a value, and return its key.
 
-
-def generation() -> int:
-    """How often the widgets have been refreshed; part of their keys."""
-    found: int = st.session_state.get(_GENERATION, 0)
-    return found
-
-
-def widget(name: str, value: Any, *, lasting: bool = False) -> str:
-    """Key of a widget whose value begins at ``value`` and is kept while it is out of sight.
-
-    A lasting widget is not refreshed, so that whoever uses it by keyboard stays in it.
+    One that shows it already is left alone: the visitor may have moved it on meanwhile.
     """
-    key = name if lasting else f"{name}_{generation()}"
-    if key not in st.session_state:
+    if key not in st.session_state or st.session_state[key] != value:
         st.session_state[key] = value
     return key
 
 
-def bound(show: Callable[..., Any], label: str, name: str, *arguments: Any, **settings: Any) -> Any:
-    """Show a widget, such as ``st.slider``, for the setting ``name``; take over what it says."""
-    now = getattr(current(), name)
-    value = show(label, *arguments, key=widget(name, now), **settings)
-    if value != now:
-        change(**{name: value})
-    return value
+def bound(show: Callable[..., Any], label: str, name: str, *arguments: Any, **how: Any) -> Any:
+    """Show a widget, such as ``st.slider``, for the setting ``name``, and return what it says."""
+    key = put(how.pop("key", name), how.pop("shown", getattr(current(), name)))
+    return show(label, *arguments, key=key, on_change=_take_over, args=(name, key), **how)
 
 
-def pick(label: str, choices: Mapping[str, str], key: str, **settings: Any) -> str:
-    """Show a list of choices by what they mean."""
-    shown = {"format_func": choices.__getitem__, "key": key, **settings}
-    chosen: str = st.selectbox(label, list(choices), **shown)
-    return chosen
+def _take_over(name: str, key: str) -> None:
+    change(**{name: st.session_state[key]})
 
 
-def choose(name: str, label: str, choices: Mapping[str, str]) -> str:
+def choose(name: str, label: str, choices: Mapping[str, str], **how: Any) -> str:
     """Show a list of choices, by what they mean, for the setting called ``name``."""
-    chosen: str = bound(st.selectbox, label, name, list(choices), format_func=choices.__getitem__)
+    shown = {"format_func": choices.__getitem__, **how}
+    chosen: str = bound(st.selectbox, label, name, list(choices), **shown)
     return chosen
 
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from skcoral.app import charts, exports
 from skcoral.app.page import plain, show_figure
-from skcoral.app.problem import MOST_VARIABLES, Problem, for_download
-from skcoral.app.settings import Settings
+from skcoral.app.problem import MOST_VARIABLES, Problem
 from skcoral.core.arrays import Array
 from skcoral.core.lowrank import strongest_pairs
+from skcoral.data.effects import Measured
 from skcoral.models.files import model_json
 from skcoral.show.report.facts import top_sources
 from skcoral.stability import ConfidentFloors
@@ -26,23 +24,26 @@ _STRONGEST_PAIRS = 15
 _TABS = ("Correlations", "Outputs", "Downloads")
 
 
-@dataclass(frozen=True)
-class Shown:
-    """What is shown: the problem, what was asked, and the fit."""
+def show(
+    problem: Problem,
+    fit: Fit,
+    thorough: Callable[[str], Fit],
+    command: Callable[[str, str], str | None],
+) -> None:
+    """Show the tabs; only the open one costs time.
 
-    problem: Problem
-    settings: Settings
-    asked: tuple[Any, ...]
-    fit: Fit
-
-
-def show(shown: Shown) -> None:
-    """Show the tabs; only the open one costs time."""
-    panels = (_correlations, _outputs, _downloads)
-    for tab, panel in zip(st.tabs(_TABS, on_change="rerun", key="tab"), panels, strict=True):
-        if tab.open:
-            with tab:
-                panel(shown)
+    ``thorough`` makes the fit for a download, and ``command`` repeats it: by format and units.
+    """
+    correlations, outputs, downloads = st.tabs(_TABS, on_change="rerun", key="tab")
+    if correlations.open:
+        with correlations:
+            _correlations(fit.measured)
+    if outputs.open:
+        with outputs:
+            _outputs(fit)
+    if downloads.open:
+        with downloads:
+            _downloads(problem, fit, thorough, command)
 
 
 def _heat_map(M: Array, names: Sequence[str], *, top: float, word: str, key: str) -> None:
@@ -55,8 +56,7 @@ def _heat_map(M: Array, names: Sequence[str], *, top: float, word: str, key: str
     show_figure(drawn, key)
 
 
-def _correlations(shown: Shown) -> None:
-    found = shown.fit.measured
+def _correlations(found: Measured) -> None:
     sides = zip(st.columns(2), ("Before", "After"), (found.before, found.after), strict=True)
     upper = np.triu_indices(len(found.names), 1)
     sizes = {}
@@ -80,10 +80,10 @@ def _correlations(shown: Shown) -> None:
         show_figure(charts.distribution(sizes, "|correlation|", "pairs"), "distribution")
 
 
-def _outputs(shown: Shown) -> None:
+def _outputs(fit: Fit) -> None:
     import pandas as pd
 
-    result, found = shown.fit.model.result_, shown.fit.measured
+    result, found = fit.model.result_, fit.measured
     made_of = [
         " ".join(f"{value:+.2f} {result.names[i]}" for i, value in top_sources(result.T, j))
         for j in range(len(result.names))
@@ -108,8 +108,8 @@ def _outputs(shown: Shown) -> None:
         "unit of this floor would add to the least possible residual. VIF: variance inflation "
         "factor, 1 at best."
     )
-    if hasattr(shown.fit.model, "confidence_"):
-        _population(shown.fit.model.confidence_)
+    if hasattr(fit.model, "confidence_"):
+        _population(fit.model.confidence_)
     if len(result.names) > MOST_VARIABLES:
         return
     top = float(np.abs(result.T).max()) or 1.0
@@ -125,8 +125,12 @@ def _population(sure: ConfidentFloors) -> None:
     st.dataframe(frame.round(4), height=38 + 35 * min(len(frame), 20))
 
 
-def _downloads(shown: Shown) -> None:
-    problem, model = shown.problem, shown.fit.model
+def _downloads(
+    problem: Problem,
+    fit: Fit,
+    thorough: Callable[[str], Fit],
+    command: Callable[[str, str], str | None],
+) -> None:
     is_table = problem.source.has_rows
     left, right = st.columns(2)
     name = left.radio("Format of tables", list(exports.FORMATS), horizontal=True, key="format")
@@ -140,53 +144,44 @@ def _downloads(shown: Shown) -> None:
             horizontal=True,
             key="scale",
         )
-
-    def scaled() -> Fit:
-        return for_download(shown.fit, scale=scale)
-
-    stem = exports.file_stem(problem)
-    command = exports.command(problem, shown.settings, ending=ending, scale=scale)
+    repeated = command(ending, scale)
     files: dict[str, tuple[Callable[[], bytes], str, str]] = {}
     if is_table:
         files = {
             "Decorrelated table": (
-                lambda: exports.decorrelated(scaled(), ending=ending),
-                f"{stem}-decorrelated.{ending}",
+                lambda: exports.decorrelated(thorough(scale), ending=ending),
+                f"decorrelated.{ending}",
                 mime,
             ),
             "Model (JSON)": (
-                lambda: model_json(scaled().model).encode(),
-                f"{stem}-model.json",
+                lambda: model_json(thorough(scale).model).encode(),
+                "model.json",
                 "application/json",
             ),
             "Report (HTML)": (
-                lambda: exports.page(problem, scaled(), command=command or ""),
-                f"{stem}-report.html",
+                lambda: exports.page(problem, thorough(scale), command=repeated or ""),
+                "report.html",
                 "text/html",
             ),
         }
     files["Transformation T"] = (
-        lambda: exports.matrix_file(problem, model.result_.T, ending=ending),
-        f"{stem}-T.{ending}",
+        lambda: exports.matrix_file(problem, fit.model.T_, ending=ending),
+        f"T.{ending}",
         mime,
     )
-    if model.support is not None:
-        files["Support mask"] = (
-            lambda: exports.matrix_file(problem, model.support),
-            exports.SUPPORT_FILE,
-            "text/csv",
-        )
     with st.container(horizontal=True):
         for label, (make, file, kind) in files.items():
             # Made when it is clicked, and the page stays as it is.
             st.download_button(
-                label, make, file_name=file, mime=kind, on_click="ignore", key=f"get {label}"
+                label,
+                make,
+                file_name=f"{exports.file_stem(problem)}-{file}",
+                mime=kind,
+                on_click="ignore",
+                key=f"get {label}",
             )
     if not is_table:
         st.caption("Table, model and report need the rows; here is only a correlation matrix.")
-    st.markdown("**The same in Python**")
-    code = exports.snippet(problem, shown.settings, scale=scale)
-    st.code(code, language="python", wrap_lines=True)
-    if command is not None:
+    if repeated is not None:
         st.markdown("**The same as a command**")
-        st.code(command, language="bash", wrap_lines=True)
+        st.code(repeated, language="bash", wrap_lines=True)

@@ -8,21 +8,20 @@ import numpy as np
 import streamlit as st
 
 from skcoral import api
-from skcoral.app import charts, controls, state, tabs
+from skcoral.app import charts, controls, exports, state, tabs
 from skcoral.app.cache import about
-from skcoral.app.page import in_words, plain, show_figure
+from skcoral.app.page import in_words, leave_out_button, plain, show_figure
 from skcoral.app.problem import (
     MOST_VARIABLES,
     Problem,
     arguments,
     curve_points,
     doubts,
-    fitted,
     groups,
     raised,
-    refuse_many,
+    refuse,
 )
-from skcoral.app.settings import EXPLAINED, LIMITED, MODES, Settings
+from skcoral.app.settings import EXPLAINED, LIMITED, MODES
 from skcoral.core import measures
 from skcoral.core.results import Decorrelation, Threshold
 from skcoral.core.solution import VifLimit
@@ -60,45 +59,58 @@ def _explore(problem: Problem) -> None:
         help="\n".join(f"- {MODES[key]}: {what}" for key, what in EXPLAINED.items()),
         horizontal=True,
     )
-    if mode == "support":
-        refuse_many(problem, state.current())
-    if mode not in LIMITED:
-        controls.start_at_recommended(problem, threshold)
     # The keys are those of the style sheet, which orders these parts on narrow screens.
     left, right = st.container(key="answer").columns([4, 3], gap="medium")
     level, plot, choices = (left.container(key=key) for key in ("level", "curve", "choices"))
     verdict, bars = (right.container(key=key) for key in ("verdict", "bars"))
-    with level:
-        controls.choose_level(problem, threshold)
-        figures = st.container(horizontal=True)
+    with verdict:
+        said = st.container()
+        _say_dependent(problem)
+    if mode not in LIMITED:
+        controls.start_at_recommended(problem, threshold)
+    file = ""
+    support: Any = None
     with choices:
+        if mode in ("floor", "budget"):
+            state.choose("criterion", "Correlation that is left, measured by", sentences.CRITERIA)
+        refuse(problem, state.current())
         if mode == "support":
-            controls.choose_support(problem)
+            file, support = controls.choose_support(problem)
         if mode == "floor":
             controls.compare(problem, threshold)
             controls.choose_confidence(problem)
-        if mode in ("floor", "budget"):
-            state.choose("criterion", "Correlation that is left, measured by", sentences.CRITERIA)
         if mode not in LIMITED:
             controls.choose_own_floors(problem)
-    settings = state.current()
-    refuse_many(problem, settings)
-    chosen = arguments(problem, settings)
-    clusters = groups(problem, settings)
-    values = ((n, v.tobytes() if n == "support" else str(v)) for n, v in chosen.items())
-    asked = (clusters, *values)
+    criterion = "worst" if mode == "max_correlation" else "squared"
     with plot:
-        sure = _raised(problem, asked, settings) if "confidence" in chosen else None
+        curve = _curve(
+            problem, state.current().criterion if mode in ("floor", "budget") else criterion
+        )
+    with level:
+        controls.choose_level(problem, threshold, curve)
+        figures = st.container(horizontal=True)
+    settings = state.current()
+    chosen = arguments(problem, settings)
+    if support is not None:
+        chosen["support"] = support
+    clusters = groups(problem, settings)
+    asked = (clusters, file and st.session_state["support_file"].file_id, str(chosen))
+    with plot:
+        sure = _raised(problem, asked, chosen, clusters) if "confidence" in chosen else None
         with st.spinner("Solving …", show_time=True):
             # only the model is remembered: a fit holds the rows
-            model = about(problem, asked, lambda: fitted(problem, chosen, sure).model)
+            model = about(
+                problem,
+                asked,
+                lambda: problem.data.fit(chosen, raised=sure, thorough=False).model,
+            )
         result = model.result_
-        _frontier(problem, chosen, result, threshold)
+        _frontier(problem, chosen, result, threshold, curve)
     fit = Fit(problem.data, model, clusters)
     found = fit.measured
     with figures:
         _figures(result, found)
-    with verdict:
+    with said:
         _say(problem, result, found, chosen)
     with bars:
         others = {}
@@ -113,11 +125,42 @@ def _explore(problem: Problem) -> None:
             with st.container(height=500 if many else "content", border=False):
                 show_figure(charts.fidelity(result, others, found.fidelity), "fidelity")
         _new_rows(problem, asked, fit)
-    tabs.show(tabs.Shown(problem, settings, asked, fit))
+
+    def thorough(scale: str) -> Fit:
+        """The fit on the screen in these units, with what new rows can expect."""
+        asked = chosen | {"output_scale": scale}
+        return problem.data.fit(asked, groups=clusters, raised=sure)
+
+    def command(ending: str, scale: str) -> str | None:
+        return exports.command(problem, settings, ending=ending, scale=scale, support_file=file)
+
+    tabs.show(problem, fit, thorough, command)
+
+
+def _say_dependent(problem: Problem) -> None:
+    """Which variables are determined by others, and a button that leaves them out."""
+    found = problem.deficiency
+    if found is None:
+        return
+    if found.few_rows:
+        st.warning(plain(found.explain()))
+        return
+    told = "Some variables are determined by others, so their outputs cannot all be uncorrelated.\n"
+    told += "".join(f"\n- {plain(relation.text('“', '”'))}" for relation in found.relations[:10])
+    if problem.source.has_rows:
+        told += "\n\nLeave variables out, or choose shrunk correlations in the side panel: the "
+        told += "guarantee is then about these."
+    st.warning(told)
+    if found.redundant and leave_out_button(found.redundant):
+        st.rerun()  # the whole page, not only this part of it
 
 
 def _frontier(
-    problem: Problem, chosen: dict[str, Any], result: Decorrelation, threshold: Threshold
+    problem: Problem,
+    chosen: dict[str, Any],
+    result: Decorrelation,
+    threshold: Threshold,
+    curve: Frontier | None,
 ) -> None:
     criterion = result.criterion
     points = {}
@@ -125,7 +168,6 @@ def _frontier(
         points = about(
             problem, ("points", criterion), lambda: landmark_points(problem.R, criterion)
         )
-    curve = _curve(problem, criterion)
     line = ([], [], []) if curve is None else (curve.rho_min, curve.objective, curve.slope)
     display = FrontierDisplay(
         *line,
@@ -154,13 +196,17 @@ def _frontier(
     st.caption(" ".join(said))
 
 
-def _raised(problem: Problem, asked: tuple[Any, ...], settings: Settings) -> ConfidentFloors:
+def _raised(
+    problem: Problem, asked: tuple[Any, ...], chosen: dict[str, Any], clusters: str | None
+) -> ConfidentFloors:
     """Floors for the population, with progress while they are computed."""
     # cached by hand: a cached function cannot draw a progress bar while it computes
     box: dict[str, ConfidentFloors] = about(problem, ("raised", asked), dict)
     if "floors" not in box:
         bar = st.progress(0.0, "Leaving rows out …")
-        box["floors"] = raised(problem, settings, lambda done, total: bar.progress(done / total))
+        box["floors"] = raised(
+            problem, chosen, clusters, lambda done, total: bar.progress(done / total)
+        )
         bar.empty()
     return box["floors"]
 

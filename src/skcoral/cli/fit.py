@@ -7,19 +7,31 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from skcoral.choosing import check_target
 from skcoral.cli import console
-from skcoral.cli.fit_result import FitAnswer
-from skcoral.cli.loading import load
-from skcoral.cli.option_values import floors_by_name, read_support
-from skcoral.cli.options import FitOptions
+from skcoral.cli.loading import floors_by_name, load, notes, read_support, record
+from skcoral.cli.options import FitOptions, spelled
 from skcoral.cli.outputs import all_or_none, check_ending, check_output, destination
-from skcoral.cli.run import NOT_CERTIFIED, OK, NotCertifiedError, UsageError
+from skcoral.cli.run import NOT_CERTIFIED, OK, NotCertifiedError, UsageError, in_options
 from skcoral.models import save_model
+from skcoral.show import sentences
+from skcoral.tables.notes import Outcome
+from skcoral.workflow.dataset import Dataset
+from skcoral.workflow.fit import Fit
 from skcoral.workflow.opening import check_rows
 
 #: Columns that a report may have: it compares all pairs of them, twice, and draws a curve.
 _MOST_REPORTED = 10_000
+_LONGEST_TABLE = 60  # variables that are listed one by one
+#: What is told of a result and of its confidence as it is.
+_OF_RESULT = (
+    *("criterion", "objective", "lower_bound", "gap", "rank", "least_residual", "amplification"),
+)
+_OF_CONFIDENCE = (
+    *("confidence", "about", "objective_plain", "largest_confidence", "largest_floor", "untouched"),
+)
 
 
 def fit(options: FitOptions) -> int:
@@ -34,21 +46,7 @@ def fit(options: FitOptions) -> int:
             in_memory=options.confidence is not None,
             dense=options.support is not None,
         )
-        if data.matrix is not None:
-            check_rows(
-                data.table.label,
-                model=options.model,
-                confidence=options.confidence,
-                output_scale=options.output_scale != "unit",
-                keep_sources=options.keep_sources,
-                drop_incomplete=options.drop_incomplete,
-            )
-        if options.report is not None and len(data.names) > _MOST_REPORTED:
-            raise UsageError(
-                f"{data.table.label}: a report compares all pairs of columns, and takes up to "
-                f"{_MOST_REPORTED:,} of them; there are {len(data.names):,}.\n"
-                "Leave --report out, or choose fewer columns (--columns)."
-            )
+        _check_size(options, data)
         fitted = data.fit(_settings(options, data.names), groups=options.groups)
         if not fitted.check.passed:
             raise NotCertifiedError(
@@ -56,11 +54,11 @@ def fit(options: FitOptions) -> int:
                 f"({'; '.join(fitted.check.problems)}), so nothing was written.\n"
                 "Try --covariance LedoitWolf or fewer columns: the columns are nearly dependent."
             )
+        told = _notes(fitted, options)
         if options.model is not None:
             save_model(fitted.model, outputs.staged(options.model))
         if options.certificate is not None:
             outputs.write_text(options.certificate, fitted.certificate())
-        answer = FitAnswer(fitted, options)
         with destination(outputs, options.output) as stream:
             if stream is not None and options.output is not None:
                 layout = {
@@ -70,13 +68,12 @@ def fit(options: FitOptions) -> int:
                 fitted.write(stream, options.output, **layout)
             if options.report is not None:
                 command = shlex.join(["coral", *sys.argv[1:]])
-                page = fitted.report(command=command, notes=answer.notes)
-                outputs.write_text(options.report, page)
+                outputs.write_text(options.report, fitted.report(command=command, notes=told))
     written = [str(path) for path in files if path is not None]
     if options.json:
-        console.print_json(answer.record(written))
+        console.print_json(_record(fitted, told, written))
     else:
-        answer.show(written, stderr=options.output == "-")
+        _show(fitted, options, told, written)
     return OK if fitted.model.result_.is_certified else NOT_CERTIFIED
 
 
@@ -93,7 +90,7 @@ def _settings(options: FitOptions, names: Sequence[str]) -> dict[str, Any]:
 def _check(options: FitOptions) -> None:
     """Refuse options that contradict each other, before anything is read."""
     check_output(options.output, options.json)
-    check_target(options, spelled=lambda name: f"--{name.replace('_', '-')}")
+    check_target(options, spelled=spelled)
     how = "For PDF, open the page in a browser and print it to a file."
     check_ending(options.report, (".html", ".htm"), "the report", how)
     if options.groups is not None and options.confidence is None and options.report is None:
@@ -101,3 +98,145 @@ def _check(options: FitOptions) -> None:
             "--groups goes with --confidence or --report: groups say which rows are not "
             "independent.\nAdd --confidence 0.95 or --report report.html, or leave --groups out."
         )
+
+
+def _check_size(options: FitOptions, data: Dataset) -> None:
+    """Refuse what needs rows, for a matrix, and a report on very many columns."""
+    if data.matrix is not None:
+        check_rows(
+            data.table.label,
+            model=options.model,
+            confidence=options.confidence,
+            output_scale=options.output_scale != "unit",
+            keep_sources=options.keep_sources,
+            drop_incomplete=options.drop_incomplete,
+        )
+    if options.report is not None and len(data.names) > _MOST_REPORTED:
+        raise UsageError(
+            f"{data.table.label}: a report compares all pairs of columns, and takes up to "
+            f"{_MOST_REPORTED:,} of them; there are {len(data.names):,}.\n"
+            "Leave --report out, or choose fewer columns (--columns)."
+        )
+
+
+def _notes(fitted: Fit, options: FitOptions) -> list[str]:
+    """What was left out or assumed: said next to the answer and in the report."""
+    data, result = fitted.data, fitted.model.result_
+    outcome: Outcome = "unused" if options.output is None else "empty"
+    told = notes(data, "dropped" if options.drop_incomplete else outcome)
+    aside = {*data.constant, *data.doubtful, data.request.target}
+    passed = [name or "the row labels" for name in data.passed_through if name not in aside]
+    if data.matrix is None and passed:
+        told.append(f"Columns left as they were: {console.listing(passed)}.")
+    told.append(result.notes.rounding)
+    groups = data.suggested_groups if options.confidence and not options.groups else None
+    if groups is not None:
+        told.append(sentences.clusters(groups, f"add --groups {shlex.quote(groups[0])}"))
+    if options.output is not None:
+        told.append(_layout(fitted, options))
+    return [sentence for sentence in told if sentence]
+
+
+def _layout(fitted: Fit, options: FitOptions) -> str:
+    """What the output file holds: units and names of the outputs, or T."""
+    if fitted.data.matrix is not None:
+        return (
+            f"{options.output} holds the transformation T: standardised variables (rows) times "
+            "T are the outputs (columns)."
+        )
+    said = f"The outputs are {sentences.units(fitted.model.result_, options.output_scale)}"
+    unit = options.output_scale == "unit"
+    said += "; --output-scale original gives them the units of their sources." if unit else "."
+    return said + " Each stands beside its source, as NAME_d." * options.keep_sources
+
+
+def _no_floor(fitted: Fit) -> str:
+    """Which variables have no floor."""
+    asked = fitted.model.rho_min
+    told = sentences.unfloored(fitted.model.result_, asked)
+    whose = "variables" if asked is None else "others"
+    return f"{told} For a floor of all {whose} add --rho-min NUMBER." if told else ""
+
+
+def _record(fitted: Fit, told: list[str], written: list[str]) -> dict[str, Any]:
+    """The result for machines."""
+    data, model, measured = fitted.data, fitted.model, fitted.measured
+    result = model.result_
+    # of dependent columns it takes as long as the fit itself: coral threshold gives it
+    th = None if result.deficiency else model.threshold_
+    sure = getattr(model, "confidence_", None)
+    confidence = None
+    if sure is not None:
+        confidence = {name: getattr(sure, name) for name in _OF_CONFIDENCE}
+        confidence |= {"sentence": sure.sentence(), **sure.to_frame().to_dict()}
+
+    def by_name(values: Any) -> dict[str, float]:
+        return dict(zip(result.names, np.asarray(values).tolist(), strict=True))
+
+    return {
+        **record(data),
+        "measured": measured.to_dict(),
+        "headline": measured.headline(),
+        "certificate": {
+            "sentence": sentences.certificate(result),
+            "goal": sentences.goal(result),
+            "about": result.notes.about,
+            "is_about_rows": result.notes.is_about_rows,
+            "min_fidelity": result.min_fidelity,
+        },
+        "notes": [*told, *filter(None, [_no_floor(fitted)])],
+        "is_matrix": data.matrix is not None,
+        "passed_through": [] if data.matrix is not None else list(data.passed_through),
+        **{name: getattr(result, name) for name in _OF_RESULT},
+        "status": result.status,
+        "certified": result.is_certified,
+        "min_fidelity": measured.min_fidelity,
+        "mean_fidelity": float(measured.fidelity.mean()),
+        "threshold": th and {"value": th.value, "lower": th.lower, "upper": th.upper},
+        "new_rows": result.notes.new_rows or None,
+        "confidence": confidence,
+        "weighted": model.estimate_.weighted,
+        "fidelity": by_name(measured.fidelity),
+        "rho_min": by_name(result.rho_min),
+        "prices": by_name(result.prices),
+        "written": written,
+    }
+
+
+def _show(fitted: Fit, options: FitOptions, told: list[str], written: list[str]) -> None:
+    """Print measured figures first, then what is proved, then the details."""
+    stderr, model, measured = options.output == "-", fitted.model, fitted.measured
+    result = model.result_
+    certified = result.is_certified and result.notes.is_about_rows
+    console.say(
+        console.bold(measured.headline(), "green" if certified else "yellow"), stderr=stderr
+    )
+    threshold = in_options(sentences.rank(result))
+    if not result.deficiency:
+        threshold = sentences.threshold(model.threshold_, result)
+    proved = (sentences.certificate(result), sentences.goal(result), result.notes.confidence)
+    more = (_no_floor(fitted), threshold, result.notes.new_rows)
+    console.say_each((*proved, *told, *more), stderr=stderr)
+    console.say("", stderr=stderr)
+    shown = range(len(result.names))
+    if len(shown) > _LONGEST_TABLE:
+        shown = np.argsort(measured.fidelity, kind="stable")[:_LONGEST_TABLE].tolist()
+    rows = [
+        (
+            result.names[j],
+            console.number(measured.fidelity[j]),
+            console.number(result.rho_min[j]),
+            sentences.price(result.prices[j]),
+            console.number(measured.residual[j]),
+        )
+        for j in shown
+    ]
+    fidelity = "weighted fidelity" if measured.weighted else "fidelity"
+    console.table(("variable", fidelity, "floor", "price", "residual"), rows, stderr=stderr)
+    if len(shown) < len(result.names):
+        more_rows = len(result.names) - len(shown)
+        console.say(f"and {more_rows:,} more, none weaker (--json lists all).", stderr=stderr)
+    console.written(written, stderr=stderr)
+    if options.output is None:
+        what = "The outputs were not written" if written else "Nothing was written"
+        console.say(f"{what}: -o FILE writes the outputs.", stderr=stderr)

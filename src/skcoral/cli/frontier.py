@@ -6,13 +6,11 @@ import numpy as np
 
 from skcoral import api
 from skcoral.cli import console
-from skcoral.cli.loading import constant_note, load, notes, record
+from skcoral.cli.loading import load, notes, record
 from skcoral.cli.options import FrontierOptions
 from skcoral.cli.outputs import all_or_none, check_ending
 from skcoral.cli.run import NOT_CERTIFIED, OK, UsageError
-from skcoral.core.results import Frontier
 from skcoral.core.tolerances import OPTIMAL_GAP
-from skcoral.show.sentences import CRITERIA
 from skcoral.tables.writing import output_format, table_writer
 
 #: Columns whose whole curve is computed: of more, each point takes seconds.
@@ -36,7 +34,6 @@ def frontier(options: FrontierOptions) -> int:
             )
         judged = data.judged
         with data.naming(), console.progress("Computing the curve") as tell:
-            singular = judged.deficiency is not None
             curve = api.frontier(
                 judged,
                 sorted(set(floors)) if floors else None,
@@ -47,8 +44,7 @@ def frontier(options: FrontierOptions) -> int:
         frame = curve.to_frame()
         if csv is not None:
             with outputs.open(csv) as stream:
-                names = [str(c) for c in frame.columns]
-                writer = table_writer(stream, names, path=csv, like=data.table)
+                writer = table_writer(stream, list(frame.columns), path=csv, like=data.table)
                 writer.write([np.asarray(frame[c], dtype=np.float64) for c in frame.columns])
                 writer.close()
         if plot is not None:
@@ -57,8 +53,8 @@ def frontier(options: FrontierOptions) -> int:
             from skcoral.show.pictures import FrontierDisplay
 
             figure = Figure(figsize=(6.4, 4.4), layout="constrained")
-            display = FrontierDisplay.from_result(curve, None if singular else judged.R)
-            display.plot(figure.add_subplot())
+            regular = None if judged.deficiency is not None else judged.R
+            FrontierDisplay.from_result(curve, regular).plot(figure.add_subplot())
             with outputs.open(plot) as stream:
                 figure.savefig(stream, format=plot.suffix[1:].lower(), dpi=160)
     certified = bool(np.all(curve.gap <= OPTIMAL_GAP * np.maximum(1.0, curve.objective)))
@@ -74,29 +70,16 @@ def frontier(options: FrontierOptions) -> int:
             }
         )
     else:
-        told = f"ρ★ = {curve.threshold:.6f}; up to it the residual is zero."
-        if singular:  # some residual is left whatever the floor; the whole curve shows how much
-            least = "" if floors else f", {curve.objective.min():.6g},"
-            told = f"The residual is at its least{least} up to a floor of "
-            told += f"{curve.threshold:.6f}."
-        state = "all points certified" if certified else "NOT all points certified"
-        console.say(
-            console.bold(told, "green" if certified else "red"),
-            f" Residual: {CRITERIA[options.criterion]}; {state}.",
+        console.say(console.bold(curve.summary(), "green" if certified else "red"))
+        console.say_each(notes(data))
+        columns = (
+            (console.number(rho, 6) for rho in curve.rho_min),
+            map(console.short, curve.objective),
+            map(console.short, curve.slope),
+            map(console.number, curve.worst_residual),
+            map(console.number, curve.mean_fidelity),
         )
-        console.say_each([*notes(data), constant_note(data)])
-        _show(curve)
+        header = ("floor", "residual", "price", "worst pair", "mean fidelity")
+        console.table(header, list(zip(*columns, strict=True)))
         console.written(files)
     return OK if certified else NOT_CERTIFIED
-
-
-def _show(curve: Frontier) -> None:
-    columns = (
-        (console.number(rho, 6) for rho in curve.rho_min),
-        map(console.short, curve.objective),
-        map(console.short, curve.slope),
-        map(console.number, curve.worst_residual),
-        map(console.number, curve.mean_fidelity),
-    )
-    header = ("floor", "residual", "price", "worst pair", "mean fidelity")
-    console.table(header, list(zip(*columns, strict=True)))

@@ -9,14 +9,14 @@ from typing import Any
 from skcoral import api, baselines
 from skcoral.choosing import MOST_CORRELATION, MOST_VIF, Choice, compare_floors, floors_within
 from skcoral.cli import console
-from skcoral.cli.loading import constant_note, load, notes
+from skcoral.cli.loading import load, notes
 from skcoral.cli.loading import record as record_of
 from skcoral.cli.options import InspectOptions
 from skcoral.cli.run import NOT_CERTIFIED, OK, in_options, without
 from skcoral.cli.threshold import describe_threshold, say_threshold, weight_text
 from skcoral.core import measures
 from skcoral.core.arrays import Array
-from skcoral.core.display import shortened
+from skcoral.core.display import short, shortened
 from skcoral.core.lowrank import strongest_pairs, welch
 from skcoral.core.results import Threshold
 from skcoral.data.effects import rounded_down, vif_text
@@ -41,38 +41,51 @@ def inspect(options: InspectOptions) -> int:
     data = load(options, target=options.target)
     record = _overview(data)
     with console.progress("Solving"):
-        record |= _possible(data, options)
+        # Dependent columns have no exact decorrelation, and so no threshold.
+        th = None if data.judged.deficiency is not None else api.threshold(data.judged)
+        record |= _dependence(data) if th is None else _regular(data, th)
+        record |= _floors(data, options)
     if options.json:
         console.print_json(record)
     else:
-        _show(record, data)
-    certified = record["threshold"] is None or record["threshold"]["certified"]
-    return OK if certified else NOT_CERTIFIED
+        _show(record, data, th)
+    return OK if th is None or th.status == "optimal" else NOT_CERTIFIED
 
 
-def _possible(data: Dataset, options: InspectOptions) -> dict[str, Any]:
-    """What decorrelation can do for these correlations."""
-    names, deficiency = data.names, data.judged.deficiency
-    floors = _floors(data, options)
-    if deficiency is not None:
-        return {
-            "dependent": [str(r) for r in deficiency.relations] or [deficiency.explain()],
-            "reason": in_options(deficiency.explain()),
-            "redundant": deficiency.redundant,
-            "rank": deficiency.rank,
-            "least_residual": welch(len(names), deficiency.rank),
-            "threshold": None,
-            **floors,
-        }
-    R, th = data.judged.R, api.threshold(data.judged)
+def _dependence(data: Dataset) -> dict[str, Any]:
+    """What is possible where columns determine each other, or rows are few."""
+    deficiency = data.judged.deficiency
+    assert deficiency is not None
+    return {
+        "dependent": [str(r) for r in deficiency.relations] or [deficiency.explain()],
+        "reason": in_options(deficiency.explain()),
+        "redundant": deficiency.redundant,
+        "rank": deficiency.rank,
+        "least_residual": welch(len(data.names), deficiency.rank),
+        "threshold": None,
+    }
+
+
+def _regular(data: Dataset, th: Threshold) -> dict[str, Any]:
+    """What exact decorrelation gives, by this method and by others."""
+    R = data.judged.R
+    methods = {
+        "CORAL at ρ★": th.fidelity,
+        "ZCA-cor": baselines.zca_cor(R).fidelity,
+        "ZCA": baselines.zca(R, scale=data.estimate.scale).fidelity,
+        "PCA": baselines.pca(R).fidelity,
+        "Cholesky": baselines.cholesky(R).fidelity,
+    }
     return {
         "dependent": [],
         "redundant": [],
         "condition_number": measures.condition_number(R),
-        "vif": dict(zip(names, measures.vif(R).tolist(), strict=True)),
-        "threshold": describe_threshold(th, names),
-        "methods": _methods(R, th, data.estimate.scale),
-        **floors,
+        "vif": dict(zip(data.names, measures.vif(R).tolist(), strict=True)),
+        "threshold": describe_threshold(th),
+        "methods": {
+            name: {"min_fidelity": float(f.min()), "mean_fidelity": float(f.mean())}
+            for name, f in methods.items()
+        },
     }
 
 
@@ -129,21 +142,7 @@ def _overview(data: Dataset) -> dict[str, Any]:
     }
 
 
-def _methods(R: Array, th: Threshold, scale: Array) -> dict[str, dict[str, float]]:
-    others = {
-        "CORAL at ρ★": th.fidelity,
-        "ZCA-cor": baselines.zca_cor(R).fidelity,
-        "ZCA": baselines.zca(R, scale=scale).fidelity,
-        "PCA": baselines.pca(R).fidelity,
-        "Cholesky": baselines.cholesky(R).fidelity,
-    }
-    return {
-        name: {"min_fidelity": float(f.min()), "mean_fidelity": float(f.mean())}
-        for name, f in others.items()
-    }
-
-
-def _show(record: dict[str, Any], data: Dataset) -> None:
+def _show(record: dict[str, Any], data: Dataset, th: Threshold | None) -> None:
     used = len(data.names)
     size = f": {used} variables, their correlation matrix."
     if data.matrix is None:
@@ -157,16 +156,15 @@ def _show(record: dict[str, Any], data: Dataset) -> None:
         f"{' – '.join(map(shortened, item['pair']))} {item['correlation']:+.3f}"
         for item in record["strongest_pairs"][:3]
     )
-    if pairs:
-        console.say(f"Strongest pairs: {pairs}.")
-    if record["threshold"] is None:
+    condition = "" if th is None else f"Condition number {short(record['condition_number'])}."
+    console.say_each([" ".join(filter(None, [pairs and f"Strongest pairs: {pairs}.", condition]))])
+    if th is None:
         console.say(console.bold("No exact decorrelation. ", "red"), record["reason"])
         if record["complete_rows"] is None or record["complete_rows"] > used:
             console.say(f"{without(record['redundant'])}, or fit with --covariance LedoitWolf.")
         _show_floors(record)
         return
-    console.say(f"Condition number {console.short(record['condition_number'])}.")
-    say_threshold(record["threshold"])
+    say_threshold(th)
     console.say("")
     console.table(
         ("method, residual zero", "weakest", "mean fidelity"),
@@ -180,7 +178,7 @@ def _show(record: dict[str, Any], data: Dataset) -> None:
     console.table(
         ("highest VIF", "VIF", "weight in ρ★"),
         [
-            (name, f"{v:.2f}", weight_text(record["threshold"]["weights"][name]))
+            (name, f"{v:.2f}", weight_text(th.weights[data.names.index(name)]))
             for name, v in vif[:_SHOWN]
         ],
     )
@@ -215,8 +213,7 @@ def _show_floors(record: dict[str, Any]) -> None:
 
 
 def _remarks(record: dict[str, Any], data: Dataset) -> list[str]:
-    if data.matrix is not None:
-        return notes(data)
+    """What was asked and assumed, and why the other columns are not used."""
     kinds = {
         "text": "not numbers",
         "mixed": "not only numbers",
@@ -227,7 +224,6 @@ def _remarks(record: dict[str, Any], data: Dataset) -> list[str]:
     unused = [
         f"{shortened(c['name'])} ({kinds[c['kind']]})" if c["name"] else "the row labels"
         for c in record["columns"]
-        if not c["used"] and c["name"] not in told
+        if data.matrix is None and not c["used"] and c["name"] not in told
     ]
-    not_used = f"Not used: {console.listing(unused)}." if unused else ""
-    return [*notes(data), not_used, constant_note(data)]
+    return [*notes(data), *([f"Not used: {console.listing(unused)}."] if unused else [])]

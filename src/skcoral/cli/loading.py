@@ -1,15 +1,20 @@
-"""From the options of a command to the variables of its file."""
+"""From the options of a command to the variables of its file, their floors and their support."""
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from skcoral.cli import console
 from skcoral.cli.options import FileOptions, TableOptions
 from skcoral.cli.run import UsageError
+from skcoral.core.display import printable
+from skcoral.exceptions import InvalidSupportError
 from skcoral.tables.notes import Outcome
+from skcoral.tables.reading import open_table
 from skcoral.workflow.dataset import Dataset, Request
 from skcoral.workflow.opening import OpenedFile, open_file
 
@@ -63,11 +68,6 @@ def notes(data: Dataset, outcome: Outcome = "unused") -> list[str]:
     return [*data.choices(), *data.doubts(how, outcome)]
 
 
-def constant_note(data: Dataset) -> str:
-    """Which columns are left out because they never change."""
-    return f"Constant, so left out: {console.listing(data.constant)}." if data.constant else ""
-
-
 def record(data: Dataset) -> dict[str, Any]:
     """What an answer is about, for machines."""
     return {
@@ -78,3 +78,75 @@ def record(data: Dataset) -> dict[str, Any]:
         "constant": list(data.constant),
         "target": data.request.target,
     }
+
+
+def floors_by_name(
+    values: Sequence[str] | None, names: Sequence[str]
+) -> float | dict[str, float] | None:
+    """Turn ``0.85`` and ``name=0.9`` into floors; a plain number is the floor of all others."""
+    found: dict[str, float] = {}
+    for value in values or ():
+        name, equals, number = value.rpartition("=")
+        if name in found:
+            raise UsageError(
+                f"--rho-min was given two numbers for {repr(name) if name else 'all variables'}.\n"
+                "Give one number for all, and name=number for single variables."
+            )
+        try:
+            if equals and not name:
+                raise ValueError("no variable is named")
+            found[name] = float(number)
+        except ValueError:
+            raise UsageError(
+                f"--rho-min must be a number or name=number, not {value!r}.\n"
+                "Give a number in [0, 1], or name=number for one variable."
+            ) from None
+    common = found.pop("", None)
+    if not found or common is None:
+        return found or common
+    return dict.fromkeys(names, common) | found
+
+
+def read_support(value: str | None, names: Sequence[str]) -> Any:
+    """Turn ``--support`` into what the solver takes: a limit on |correlation|, or a mask."""
+    if value is None:
+        return None
+    with contextlib.suppress(ValueError):
+        limit = float(value)
+        if 0.0 <= limit <= 1.0:
+            return limit
+    if not Path(value).is_file():
+        raise UsageError(
+            f"--support must be a number in [0, 1] or a file, not {value!r}.\n"
+            "Examples: --support 0.15, --support allowed.csv"
+        )
+    return support_in(value, names)
+
+
+def support_in(source: Any, names: Sequence[str], **reading: Any) -> Any:
+    """The support that a file holds.
+
+    It is a square table of 0 and 1 (first column: sources; header: outputs), two columns of names
+    with one allowed pair per row, or the columns ``source`` and ``output`` with the interval of the
+    coefficient in ``lower`` and ``upper``.
+    """
+    from skcoral.solvers.support.pattern import is_long, pattern
+
+    table = open_table(source, **reading)
+    frame = table.to_frame()
+    if is_long(frame):
+        return frame
+    is_text = [dtype.kind == "O" for dtype in frame.dtypes]
+    if is_text == [True, True]:
+        pairs = list(frame.itertuples(index=False, name=None))
+        if set(frame.columns) <= set(names):  # no header: the first line is a pair as well
+            pairs.append(tuple(frame.columns))
+        return pattern(pairs, names)
+    if len(is_text) < 2 or not is_text[0] or any(is_text[1:]):
+        raise InvalidSupportError(
+            f"{printable(table.label)}: this is not a support: a column of names and then one "
+            "column of 0 and 1 per output are wanted, two columns of names, or the columns source, "
+            "output, lower and upper.\n"
+            "Write the sources in the first column and the outputs in the header."
+        )
+    return pattern(frame.set_index(frame.columns[0]), names)

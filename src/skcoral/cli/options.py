@@ -17,9 +17,6 @@ import typer
 Criterion = Literal["squared", "worst", "absolute"]
 #: Options that every help page lists last.
 _LAST = ("force", "json")
-_FLOORS = "Fidelity that every output keeps, or name=FLOOR for one; repeatable [exact, at ρ★]."
-_MAX_VIF = "Largest VIF allowed in the outputs: the highest floor that reaches it."
-_MAX_CORRELATION = "Largest |correlation| allowed in the outputs: the highest floor for it."
 _MEASURE = "How residual correlation is measured."
 _FORCE = "Replace output files that exist."
 
@@ -37,6 +34,11 @@ def argument(help: str, metavar: str) -> Any:
 def flag(name: str, help: str) -> Any:
     """An option without a value."""
     return option(help, name, default=False)
+
+
+def spelled(name: str) -> str:
+    """An option as it is typed."""
+    return f"--{name.replace('_', '-')}"
 
 
 def parameters(options: type[Any]) -> list[inspect.Parameter]:
@@ -81,16 +83,15 @@ class FileOptions(Options):
         """The file and the options that differ from their defaults, as typed."""
         told = [self.file]
         for parameter in parameters(type(self))[1:-1]:
-            value = getattr(self, parameter.name)
-            name = parameter.name.replace("_", "-")
+            value, name = getattr(self, parameter.name), spelled(parameter.name)
             if value == parameter.default:
                 continue
             if isinstance(value, bool):
-                told.append(f"--{name}" if value else f"--no-{name}")
+                told.append(name if value else name.replace("--", "--no-"))
                 continue
             for part in value if isinstance(value, list) else [value]:
                 text = f"{part:g}" if isinstance(part, float) else str(part)
-                told += [f"--{name}", "tab" if text == "\t" else text]
+                told += [name, "tab" if text == "\t" else text]
         return told
 
 
@@ -124,6 +125,23 @@ class TargetOptions(TableOptions):
     target: str | None = option("Outcome: no variable, left as it is.", metavar="NAME")
 
 
+@dataclass(frozen=True, kw_only=True)
+class GoalOptions(TargetOptions):
+    """Floors, or a limit on what is left."""
+
+    rho_min: list[str] | None = option(
+        "Fidelity that every output keeps, or name=FLOOR for one; repeatable [exact, at ρ★].",
+        metavar="FLOOR",
+    )
+    max_vif: float | None = option(
+        "Largest VIF allowed in the outputs: the highest floor that reaches it."
+    )
+    max_correlation: float | None = option(
+        "Largest |correlation| allowed in the outputs: the highest floor for it."
+    )
+    criterion: Criterion = option(_MEASURE, default="squared")
+
+
 class InspectOptions(TargetOptions):
     """Tell what is in a table and what decorrelation can do for it, on one screen."""
 
@@ -145,24 +163,20 @@ class LayoutOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitOptions(LayoutOptions, TargetOptions):
+class FitOptions(LayoutOptions, GoalOptions):
     """Decorrelate a table with fidelity floors; without --rho-min exactly, at ρ★.
 
     Columns that are not variables pass through untouched and in place. Rows with missing values
     are not used; they stay in their place, without outputs.
     """
 
-    rho_min: list[str] | None = option(_FLOORS, metavar="FLOOR")
     budget: float | None = option(
         "Residual allowed; the common fidelity is then made as high as possible."
     )
-    max_vif: float | None = option(_MAX_VIF)
-    max_correlation: float | None = option(_MAX_CORRELATION)
     confidence: float | None = option(
         "Raise the floors so that the population keeps them, such as 0.95.", metavar="LEVEL"
     )
     groups: str | None = option("Clusters: rows of one count as one observation.", metavar="COLUMN")
-    criterion: Criterion = option(_MEASURE, default="squared")
     support: str | None = option(
         "Allowed coefficients: a file of 0 and 1 or of pairs, or |correlation| > NUMBER.",
         metavar="FILE|NUMBER",
@@ -215,7 +229,7 @@ class VerifyOptions(TableOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RollOptions(TargetOptions):
+class RollOptions(GoalOptions):
     """Decorrelate each row by the model of its own window of rows.
 
     All rows and columns are written in their order; variables of rows without a model are left
@@ -239,10 +253,6 @@ class RollOptions(TargetOptions):
     min_rows: int | None = option("Complete rows that a window needs [all].", min=2)
     halflife: float | None = option("Age at which a row counts half.", metavar="ROWS")
     expanding: bool = flag("--expanding", "Windows begin with the first row.")
-    rho_min: list[str] | None = option(_FLOORS, metavar="FLOOR")
-    max_vif: float | None = option(_MAX_VIF)
-    max_correlation: float | None = option(_MAX_CORRELATION)
-    criterion: Criterion = option(_MEASURE, default="squared")
     output: str = option(
         "Where to write; '-': CSV out.", "--output", "-o", default="-", metavar="FILE"
     )

@@ -7,9 +7,8 @@ from typing import Any
 
 from skcoral.choosing import check_target
 from skcoral.cli import console
-from skcoral.cli.loading import load, notes
-from skcoral.cli.option_values import floors_by_name
-from skcoral.cli.options import RollOptions
+from skcoral.cli.loading import floors_by_name, load, notes
+from skcoral.cli.options import RollOptions, spelled
 from skcoral.cli.outputs import all_or_none, check_output, destination
 from skcoral.cli.run import NOT_CERTIFIED, OK
 from skcoral.core.validation import whole_number
@@ -38,7 +37,7 @@ def roll(options: RollOptions) -> int:
     with all_or_none(options.force, *files) as outputs, contextlib.ExitStack() as stack:
         labels = tuple(filter(None, [options.date, *by]))
         data = load(options, labels=labels, target=options.target)
-        check_target(options, spelled=lambda name: f"--{name.replace('_', '-')}")
+        check_target(options, spelled=spelled)
         settings = {name: getattr(options, name) for name in _AS_GIVEN} | {
             "window": _number_or_text(options.window),
             "refit": None if options.refit is None else _number_or_text(options.refit),

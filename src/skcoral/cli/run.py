@@ -10,7 +10,6 @@ import signal
 import sys
 import warnings
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any, NoReturn
 
 import typer
@@ -34,7 +33,7 @@ _MANY = 8
 _ARGUMENTS = (
     "confidence|covariance|criterion|halflife|lag|min_rows|n_jobs|refit|rho_min|step|window"
 )
-OK, USAGE, DATA, NOT_CERTIFIED, INTERRUPTED, BROKEN_PIPE = 0, 2, 3, 4, 130, 141
+OK, BUG, USAGE, DATA, NOT_CERTIFIED, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 4, 130, 141
 
 #: Errors in what was asked, and what to do about each.
 _WRONG_USE: dict[type[CoralError], str] = {
@@ -76,8 +75,6 @@ def run(arguments: list[str]) -> int:
 
     try:
         work = app(arguments, prog_name="coral", standalone_mode=False)
-        # Set here, because the parser sets its own.
-        sys.excepthook = _unexpected
         status = work() if callable(work) else work
         sys.stdout.flush()
     except BrokenPipeError:
@@ -86,9 +83,9 @@ def run(arguments: list[str]) -> int:
         return BROKEN_PIPE
     except (Exception, KeyboardInterrupt) as error:
         told = _explain(error)
-        if told is None:
+        if told is None and os.environ.get("CORAL_DEBUG"):
             raise
-        return _fail(*told, as_json="--json" in arguments)
+        return _fail(*(told or _unexpected(error)), as_json="--json" in arguments)
     return status if isinstance(status, int) else OK
 
 
@@ -221,14 +218,9 @@ def _what_is_written() -> str:
     return f"The output had been written before: {', '.join(written)}."
 
 
-def _unexpected(
-    kind: type[BaseException], error: BaseException, trace: TracebackType | None
-) -> None:
-    if os.environ.get("CORAL_DEBUG"):
-        sys.__excepthook__(kind, error, trace)
-        return
-    detail = printable(" ".join(str(error).split()))[:200]
-    sys.stderr.write(
-        f"coral: unexpected error: {kind.__name__}: {detail}\n"
-        "This is a bug in coral: please report it with the output of CORAL_DEBUG=1 coral …\n"
-    )
+def _unexpected(error: BaseException) -> tuple[str, int]:
+    detail = " ".join(str(error).split())[:200]
+    return (
+        f"unexpected error: {type(error).__name__}: {detail}\n"
+        "This is a bug in coral: please report it with the output of CORAL_DEBUG=1 coral …"
+    ), BUG

@@ -200,6 +200,16 @@ def beside_zca(coral: Array, zca: Array) -> str:
     )
 
 
+def clusters(suggested: tuple[str, int] | None, how: str) -> str:
+    """Suggest the column whose repeated labels may name clusters; nothing without one."""
+    if suggested is None:
+        return ""
+    return (
+        f"{shortened(suggested[0])} has {suggested[1]} labels that repeat. If rows with the same "
+        f"label are not independent, {how}."
+    )
+
+
 def status(result: Decorrelation) -> str:
     """The status in words; within a limit on the VIF it is about the floor, not the residual."""
     if isinstance(result.goal, VifLimit) and result.status == "optimal":

@@ -110,6 +110,12 @@ def _counted(found: Iterable[Mapping[str, int]]) -> str:
     return listing(told, _SHOWN, quote="")
 
 
+def constant_note(columns: Sequence[ColumnProfile]) -> str:
+    """Which columns are left out because they never change."""
+    told = [f"{shortened(column.name)} (always {column.always:g})" for column in columns]
+    return f"Constant, so left out: {listing(told, _SHOWN, quote='')}." if told else ""
+
+
 def doubtful_note(doubtful: Mapping[str, Doubt], how: str) -> str:
     """Which columns look like ids or years and so are no variables, and how to use them."""
     if not doubtful:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 Progress = Callable[[str], AbstractContextManager[Callable[[float | None], None]]]
 #: Tables with more numbers than this (160 MB) are read in parts instead of being held in memory.
 IN_MEMORY = 20_000_000
+#: Labels that a column must have to be suggested as clusters: confidence from fewer is coarse.
+_FEWEST_GROUPS = 10
 
 
 @contextlib.contextmanager
@@ -155,6 +157,17 @@ class Dataset(_Choice):
             labels = np.array(labels_of(self.table.cells(groups)), dtype=object)
             found["groups"] = labels[rows.kept]
         return found
+
+    @cached_property
+    def suggested_groups(self) -> tuple[str, int] | None:
+        """The text column whose labels repeat and may name clusters, with the number of labels."""
+        repeated: dict[str, int] = {}
+        for column in self.content.columns:
+            if column.kind == "text" and column.name and column.name != self.request.target:
+                labels = [label for label in labels_of(self.table.cells(column.name)) if label]
+                if _FEWEST_GROUPS <= len(set(labels)) <= len(labels) / 2:
+                    repeated[column.name] = len(set(labels))
+        return max(repeated.items(), key=lambda item: item[1], default=None)
 
     @property
     def outcome(self) -> Array | None:
@@ -313,6 +326,7 @@ class Dataset(_Choice):
             return [*notes.assumed(self.table), self.matrix.sentence]
         told = [
             *notes.reading_notes(self.table, self.content, self.names),
+            notes.constant_note([self.content.column(name) for name in self.constant]),
             notes.doubtful_note(self.doubtful, how),
             notes.incomplete_note(self.incomplete, self.table.unit, outcome),
             *(row.sentence(self.table.unit) for row in self.dominant[:3]),
