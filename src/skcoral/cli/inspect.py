@@ -15,7 +15,6 @@ from skcoral.cli.options import InspectOptions
 from skcoral.cli.run import NOT_CERTIFIED, OK, in_options, without
 from skcoral.cli.threshold import describe_threshold, say_threshold, weight_text
 from skcoral.core import measures
-from skcoral.core.arrays import Array
 from skcoral.core.display import short, shortened
 from skcoral.core.lowrank import strongest_pairs, welch
 from skcoral.core.results import Threshold

@@ -13,6 +13,7 @@ from skcoral.cli.loading import record as record_of
 from skcoral.cli.options import TableOptions
 from skcoral.cli.run import NOT_CERTIFIED, OK
 from skcoral.core.results import Threshold
+from skcoral.show import sentences
 
 
 def threshold(options: TableOptions) -> int:
@@ -50,10 +51,13 @@ def describe_threshold(th: Threshold) -> dict[str, Any]:
 
 
 def say_threshold(th: Threshold) -> None:
-    """Print the threshold and its bounds, then the variables that bind it."""
-    first, second = th.summary().split("\n")
-    colour = "green" if th.status == "optimal" else "red"
-    console.say(console.bold(first, colour), f" {second}")
+    """Print the threshold and its bounds, and the variables that bind it."""
+    certified = th.status == "optimal"
+    binding = console.listing(describe_threshold(th)["binding"], 2)
+    console.say(
+        console.bold(sentences.threshold(th), "green" if certified else "red"),
+        f" {'Certified' if certified else 'NOT certified'}; bound by {binding}.",
+    )
 
 
 def weight_text(weight: float) -> str:
