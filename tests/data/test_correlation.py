@@ -43,7 +43,7 @@ def test_constant_columns_are_named():
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_too_few_rows(n):
     X = table(n, 4)
-    with pytest.raises(InvalidTableError, match=rf"{n} rows.*4 columns.*`x0`.*5 rows.*LedoitWolf"):
+    with pytest.raises(InvalidTableError, match=rf"{n} rows.*4 columns.*5 rows.*LedoitWolf"):
         estimate(Moments.from_rows(X))
 
 

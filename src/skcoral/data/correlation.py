@@ -1,12 +1,13 @@
 """From a table to the correlation matrix that everything else is about.
 
-Correlations come from :class:`~skcoral.data.moments.Moments` alone. What makes a matrix singular is
-described in terms of the table: which columns are constant, copies or combinations of others, how
-many rows it takes.
+Correlations come from :class:`~skcoral.data.moments.Moments`, or from another estimator: one of
+scikit-learn, or a function. What makes a matrix singular is described in terms of the table: which
+columns are constant, copies or combinations of others, how many rows it takes.
 """
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +17,17 @@ from skcoral.core.arrays import Array, Frozen
 from skcoral.core.deficiency import Deficiency, of_table
 from skcoral.core.linalg import correlation_of_covariance
 from skcoral.core.lowrank import FactoredCorrelation
-from skcoral.core.matrix import check_semidefinite
+from skcoral.core.matrix import check_finite, check_semidefinite, check_symmetric, square_matrix
 from skcoral.core.validation import listing
 from skcoral.data.moments import SMALLEST_SPREAD, Moments
-from skcoral.exceptions import InvalidTableError
+from skcoral.data.wide import RowMoments, deficiency_of_rows
+from skcoral.exceptions import (
+    InvalidArgumentError,
+    InvalidCorrelationError,
+    InvalidTableError,
+    SingularCorrelationWarning,
+    warn,
+)
 
 
 @dataclass(frozen=True)
@@ -111,14 +119,56 @@ def given_matrix(
 ) -> CorrelationEstimate:
     """A correlation matrix without rows behind it."""
     p = len(R)
-    scale = np.ones(p) if scale is None else scale
-    return CorrelationEstimate(R, np.zeros(p), scale, names, 0)
+    return CorrelationEstimate(R, np.zeros(p), np.ones(p) if scale is None else scale, names, 0)
+
+
+def estimate_rows(
+    rows: Any,
+    names: tuple[str, ...],
+    sample_weight: Any = None,
+    *,
+    covariance: Any = None,
+    dense: bool = False,
+    on_singular: str = "solve",
+) -> tuple[CorrelationEstimate, Moments]:
+    """The correlations of rows, and the moments of these rows; warns where they are singular.
+
+    Where columns are more than twice the rows, the rows are kept instead of a p × p matrix, unless
+    a ``dense`` one is needed.
+    """
+    other = check_covariance(covariance)
+    if rows.shape[1] > 2 * rows.shape[0] and other is None and not dense:
+        moments: Moments = RowMoments(rows, names, sample_weight=sample_weight)
+    else:
+        moments = Moments(names).update(rows, sample_weight=sample_weight)
+    if other is None:
+        return estimate_moments(moments, on_singular=on_singular), moments
+    if sample_weight is not None:
+        rows = rows[np.asarray(sample_weight, dtype=np.float64) > 0.0]
+    return _warned(_estimate_by(other, rows, moments, on_singular=on_singular)), moments
+
+
+def estimate_moments(
+    moments: Moments, *, dense: bool = False, on_singular: str = "solve"
+) -> CorrelationEstimate:
+    """The correlations of rows whose moments were collected before; warns as above."""
+    return _warned(estimate(moments, dense=dense, on_singular=on_singular))
+
+
+def _warned(table: CorrelationEstimate) -> CorrelationEstimate:
+    if table.deficiency is not None:
+        warn(table.deficiency.warning(), SingularCorrelationWarning)
+    return table
+
+
+def how_to_estimate(estimator: Any) -> dict[str, Any]:
+    """The settings of an estimator that say how correlations are estimated."""
+    needs_matrix = estimator.support is not None or estimator.on_singular == "raise"
+    return {"dense": needs_matrix, "on_singular": estimator.on_singular}
 
 
 def estimate(
-    moments: Moments,
-    *,
-    on_singular: str = "raise",
+    moments: Moments, *, dense: bool = True, on_singular: str = "raise"
 ) -> CorrelationEstimate:
     """Turn moments into a correlation matrix, or say why there is none.
 
@@ -126,6 +176,8 @@ def estimate(
     ----------
     moments : Moments
         Of the rows.
+    dense : bool, default=True
+        Whether moments that are kept as few rows give a p × p matrix, and not its factor.
     on_singular : {"raise", "solve"}, default="raise"
         Whether a matrix of deficient rank is refused, or described in ``deficiency``.
 
@@ -146,17 +198,20 @@ def estimate(
            [0.550149, 1.      ]])
     """
     check_usable(moments)
-    if on_singular == "raise":
-        _check_rows_suffice(moments)
-    R = sample_correlation(moments)
-    matrix = check_semidefinite(R, moments.names, scale=moments.scale)
-    found = matrix.deficiency
-    if found is not None:
-        found = of_table(found, moments.n_rows)
-        if on_singular == "raise":
-            raise found.error()
+    R: Any
+    if isinstance(moments, RowMoments) and not dense:
+        found: Deficiency | None = deficiency_of_rows(moments)
+        R = FactoredCorrelation(found.factor)
+    else:
+        R = correlation_of_covariance(moments.comoment)
+        matrix = check_semidefinite(R, moments.names, scale=moments.scale)
+        R, found = matrix.R, matrix.deficiency
+        found = None if found is None else of_table(found, moments.n_rows)
+    if found is not None and on_singular == "raise":
+        # too few rows are a fault of the table, which panels skip, and no relation of its columns
+        raise InvalidTableError(str(found.error())) if found.few_rows else found.error()
     return CorrelationEstimate(
-        R=matrix.R,
+        R=R,
         mean=moments.mean,
         scale=moments.scale,
         names=moments.names,
@@ -169,12 +224,21 @@ def estimate(
 
 def sample_correlation(moments: Moments) -> Array:
     """Correlation matrix of the rows summarised, singular or not; constant columns are refused."""
-    _check_groups(moments)
-    _check_varying(moments)
+    check_usable(moments)
     return correlation_of_covariance(moments.comoment)
 
 
-def _check_varying(moments: Moments) -> None:
+def check_usable(moments: Moments) -> None:
+    """Refuse tables without correlations: no rows, one row, constant columns."""
+    if moments.weight <= 0.0:
+        raise InvalidTableError(
+            "There are no rows to fit: none came, or every sample weight is zero."
+        )
+    if moments.n_rows < 2:
+        raise InvalidTableError(
+            "Correlations need at least two rows with a positive weight; got 1 sample (n_samples="
+            f"{moments.n_rows}) of {moments.n_features} columns ({listing(moments.names)})."
+        )
     constant = moments.constant_columns()
     if constant:
         few = "column is" if len(constant) == 1 else "columns are"
@@ -190,31 +254,104 @@ def _check_varying(moments: Moments) -> None:
         )
 
 
-def _check_groups(moments: Moments) -> None:
-    if moments.n_rows < 2:
-        raise InvalidTableError(
-            "Correlations need at least two rows with a positive weight; got 1 sample (n_samples="
-            f"{moments.n_rows}) of {moments.n_features} columns ({listing(moments.names)})."
+def check_covariance(covariance: Any) -> Any:
+    """Return an estimator or function that gives a matrix, or None; names are scikit-learn's."""
+    if covariance is None:
+        return None
+    if isinstance(covariance, str):
+        import sklearn.covariance
+
+        found = getattr(sklearn.covariance, covariance, None)
+        if covariance not in sklearn.covariance.__all__ or not inspect.isclass(found):
+            names = [
+                name
+                for name in sklearn.covariance.__all__
+                if hasattr(getattr(sklearn.covariance, name), "fit") and name != "EllipticEnvelope"
+            ]
+            raise InvalidArgumentError(
+                f"covariance={covariance!r} is no estimator of sklearn.covariance; there are "
+                f"{', '.join(sorted(names))}."
+            )
+        return _made(found)
+    if inspect.isclass(covariance):
+        return _made(covariance)
+    if hasattr(covariance, "fit") or callable(covariance):
+        return covariance
+    raise InvalidArgumentError(
+        "covariance must be an estimator with fit and covariance_ (such as those of "
+        "sklearn.covariance), the name of one, or a function from rows to a matrix; got "
+        f"{covariance!r}."
+    )
+
+
+def _made(kind: type[Any]) -> Any:
+    """An estimator with its defaults, and a fixed seed where it draws (MinCovDet does)."""
+    made = kind()
+    if "random_state" in getattr(made, "get_params", dict)():
+        made.set_params(random_state=0)
+    return made
+
+
+def _estimate_by(
+    covariance: Any, rows: Any, moments: Moments, *, on_singular: str
+) -> CorrelationEstimate:
+    """Estimate ``R`` by any estimator of a covariance matrix, or a function from rows to a matrix.
+
+    The estimator sees the columns standardised, so that units do not matter. Where its variances
+    differ from one, as those of robust estimators do, columns are standardised by its own. Such
+    estimators know no weights, so that unequal ones are refused.
+    """
+    check_usable(moments)
+    if moments.is_weighted:
+        raise InvalidArgumentError(
+            "covariance= takes no weights: estimators of covariance matrices know none. Leave out "
+            "the weights or covariance."
         )
+    Z = (np.asarray(rows, dtype=np.float64) - moments.mean) / moments.scale
+    C, centre = _covariance(covariance, Z, moments.names)
+    matrix = check_semidefinite(correlation_of_covariance(C), moments.names)
+    if on_singular == "raise":
+        matrix.regular()
+    return CorrelationEstimate(
+        R=matrix.R,
+        mean=moments.mean + centre * moments.scale,
+        scale=moments.scale * np.sqrt(np.diag(C)),
+        names=moments.names,
+        n_rows=moments.n_rows,
+        deficiency=matrix.deficiency,
+        source=_name_of(covariance),
+        judged=True,
+    )
 
 
-def check_usable(moments: Moments) -> None:
-    """Refuse tables without correlations: no rows, one row, constant columns."""
-    if moments.weight <= 0.0:
-        raise InvalidTableError(
-            "There are no rows to fit: none came, or every sample weight is zero."
+def _name_of(covariance: Any) -> str:
+    """What to call an estimator or function in a sentence."""
+    return getattr(covariance, "__name__", type(covariance).__name__)
+
+
+def _covariance(covariance: Any, Z: Array, names: tuple[str, ...]) -> tuple[Array, Array]:
+    """The matrix, and where the estimator puts the centre of the standardised rows."""
+    centre = np.zeros(Z.shape[1])
+    if hasattr(covariance, "fit"):
+        from sklearn.base import clone
+
+        fitted = clone(covariance).fit(Z)
+        if not hasattr(fitted, "covariance_"):
+            raise InvalidArgumentError(
+                f"{_name_of(covariance)} has no covariance_ after fit, so it estimates no "
+                "covariance matrix."
+            )
+        found, centre = fitted.covariance_, np.asarray(getattr(fitted, "location_", centre))
+    else:
+        found = covariance(Z)
+    what = f"The matrix of {_name_of(covariance)}"
+    C, _ = square_matrix(found, what, InvalidCorrelationError)
+    if C.shape != (len(names), len(names)):
+        raise InvalidCorrelationError(
+            f"{what} must be {len(names)} × {len(names)}, one row per column; got {C.shape}."
         )
-    _check_groups(moments)
-    _check_varying(moments)
-
-
-def _check_rows_suffice(moments: Moments) -> None:
-    n, p = moments.n_rows, moments.n_features
-    if n <= p:
-        raise InvalidTableError(
-            f"{n} rows cannot determine the correlations of {p} columns "
-            f"({listing(moments.names)}): the matrix has rank {n - 1} at most, and no exact "
-            f"decorrelator exists. Give at least {p + 1} rows, use fewer columns, or shrink "
-            "explicitly with covariance='LedoitWolf'; the guarantee is then about the shrunk "
-            "matrix."
-        )
+    check_finite(C, names, what, InvalidCorrelationError)
+    check_symmetric(C, names, what, InvalidCorrelationError, 1e-6)
+    if not (np.diag(C) > 0.0).all():
+        raise InvalidCorrelationError(f"{what} has a variance that is not positive.")
+    return C, centre

@@ -11,10 +11,8 @@ from numpy.typing import ArrayLike
 
 from skcoral.core.arrays import Array
 from skcoral.core.deficiency import Deficiency, Relation, dropped_share
-from skcoral.core.lowrank import FactoredCorrelation
 from skcoral.core.tolerances import SINGULAR_TOL
 from skcoral.core.validation import check_names, check_weights, float_array
-from skcoral.data.correlation import CorrelationEstimate, check_usable
 from skcoral.data.moments import Moments
 from skcoral.exceptions import InvalidTableError
 
@@ -187,18 +185,3 @@ def duplicates(A: Array) -> list[tuple[int, int]]:
             first[int(left)] = first[int(right)] = low
             found.append((low, high))
     return sorted(found, key=lambda pair: pair[1])
-
-
-def estimate_few_rows(moments: RowMoments) -> CorrelationEstimate:
-    """Correlations of a table with many more columns than rows, as a factor."""
-    check_usable(moments)
-    found = deficiency_of_rows(moments)
-    return CorrelationEstimate(
-        R=FactoredCorrelation(found.factor),
-        mean=moments.mean,
-        scale=moments.scale,
-        names=moments.names,
-        n_rows=moments.n_rows,
-        weighted=moments.is_weighted,
-        deficiency=found,
-    )

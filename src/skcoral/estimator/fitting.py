@@ -18,10 +18,14 @@ from skcoral.core.lowrank import LowRankTransform
 from skcoral.core.matrix import check_matrix
 from skcoral.core.results import Notes
 from skcoral.core.validation import check_choice, check_random_state
-from skcoral.data.correlation import CorrelationEstimate
-from skcoral.data.covariances import check_covariance
+from skcoral.data.correlation import (
+    CorrelationEstimate,
+    check_covariance,
+    estimate_moments,
+    estimate_rows,
+    how_to_estimate,
+)
 from skcoral.data.effects import Measured, measure_matrix, measure_rows
-from skcoral.data.estimation import estimate_moments, estimate_rows, how_to_estimate
 from skcoral.data.moments import Moments
 from skcoral.estimator.on_rows import measure_overfitting, measure_rounding
 from skcoral.estimator.rows import batches, column_names, comes_in_batches, named_rows, read_rows

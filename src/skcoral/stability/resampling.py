@@ -14,8 +14,7 @@ from skcoral.choosing import solve_for
 from skcoral.core.arrays import Array
 from skcoral.core.results import Decorrelation
 from skcoral.core.validation import check_callback, check_jobs, check_weights
-from skcoral.data.correlation import CorrelationEstimate
-from skcoral.data.estimation import estimate_rows, how_to_estimate
+from skcoral.data.correlation import CorrelationEstimate, estimate_rows, how_to_estimate
 from skcoral.estimator import CORAL
 from skcoral.estimator.fitting import check_settings
 from skcoral.estimator.rows import column_names, read_rows

@@ -17,9 +17,13 @@ from skcoral.core.arrays import Array
 from skcoral.core.limits import current
 from skcoral.core.matrix import Matrix, check_matrix
 from skcoral.core.results import Decorrelation
-from skcoral.data.correlation import CorrelationEstimate, given_matrix
+from skcoral.data.correlation import (
+    CorrelationEstimate,
+    estimate_moments,
+    estimate_rows,
+    given_matrix,
+)
 from skcoral.data.effects import Measured, measure_matrix, measure_rows
-from skcoral.data.estimation import estimate_moments, estimate_rows
 from skcoral.data.moments import Moments
 from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
 from skcoral.tables import notes
