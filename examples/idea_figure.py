@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from skcoral import decorrelate
-from skcoral.core.measures import worst_residual
+from skcoral.core.measures import residual_by
 from skcoral.datasets import load_wine
 
 FLOOR = 0.9
@@ -56,7 +56,7 @@ def matrix(ax: plt.Axes, M: np.ndarray, title: str) -> None:
 
 
 def largest(M: np.ndarray) -> float:
-    return worst_residual(M, np.eye(len(M)))
+    return residual_by("worst", M, np.eye(len(M)))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ import pandas as pd
 
 from skcoral import decorrelate, maximize_fidelity, threshold
 from skcoral.baselines import cholesky, pca, sparse_pca, zca, zca_cor
-from skcoral.core.measures import vif, worst_residual
+from skcoral.core.measures import residual_by, vif
 from skcoral.datasets import load_wine
 
 wine = load_wine().to_frame()
@@ -65,7 +65,7 @@ def drop_by_vif(R, limit):
 
 
 dropped = {
-    "dropping by correlation": drop_columns(R, worst_residual(R, chosen.T)),
+    "dropping by correlation": drop_columns(R, residual_by("worst", R, chosen.T)),
     "dropping by VIF": drop_by_vif(R, 2),
 }
 for name, kept in dropped.items():
@@ -95,7 +95,7 @@ for name, kept in dropped.items():
     part = R[np.ix_(kept, kept)]
     table.loc[name] = {
         "outputs": len(kept),
-        "largest |r|": worst_residual(part, np.eye(len(kept))),
+        "largest |r|": residual_by("worst", part, np.eye(len(kept))),
         "largest VIF": vif(part).max(),
         "weakest": 1.0,  # of those that are left
         "mean": 1.0,

@@ -201,7 +201,7 @@ def moved(result: Any, j: int, direction: np.ndarray, **more: Any) -> Any:
     right = result.T.right.copy()
     right[:, j] += direction
     T = LowRankTransform(result.T.left, right)
-    U = T.apply(A)
+    U = A @ T
     F = U @ U.T
     changes = {
         "T": T,
@@ -215,7 +215,7 @@ def moved(result: Any, j: int, direction: np.ndarray, **more: Any) -> Any:
 @pytest.mark.parametrize("kind", ["frame", "welch", "rank"])
 def test_a_variance(kind: str) -> None:
     result = MADE[kind]
-    u = result.T.apply(result.certificate.arrays["factor"])[:, 3]
+    u = (result.certificate.arrays["factor"] @ result.T)[:, 3]
     for size, claims in ((1.5e-10, ["unit variances"]), (0.2e-10, [])):
         broken(moved(result, 3, size * u), *claims)
 
@@ -370,7 +370,7 @@ def test_bounds_beyond_what_is_possible() -> None:
 
 def test_a_threshold_without_the_least_residual() -> None:
     A = EDGE.certificate.arrays["factor"]
-    U = EDGE.T.apply(A)
+    U = A @ EDGE.T
     across = np.random.default_rng(0).normal(size=8)
     across -= U[:, 0] * (across @ U[:, 0])
     across /= np.linalg.norm(across)
@@ -379,7 +379,7 @@ def test_a_threshold_without_the_least_residual() -> None:
         right = EDGE.T.right.copy()
         right[:, 0] += (np.cos(size) - 1) * U[:, 0] + np.sin(size) * across
         T = LowRankTransform(EDGE.T.left, right)
-        f = np.einsum("ij,ij->j", A, T.apply(A))
+        f = np.einsum("ij,ij->j", A, A @ T)
         lie = replace(EDGE, T=T, fidelity=f, lower=float(f.min()))
         verdicts = check(lie, factor=ROWS).claims
         found[size] = {claim.name for claim in verdicts if not claim.holds}

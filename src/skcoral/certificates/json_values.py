@@ -116,7 +116,7 @@ def stored_factor(certificate: Certificate, T: Any) -> FactoredCorrelation:
 def correlations_of(T: Any, R: Any) -> tuple[Any, bool]:
     """``TᵀRT`` in the form that R has, and whether it is the identity."""
     if isinstance(R, FactoredCorrelation):
-        return FactoredCorrelation(T.apply(R.factor)), False
+        return FactoredCorrelation(R.factor @ T), False
     G = np.eye(T.shape[1]) + gram_defect(R, T)  # to full accuracy, also of large T
     return 0.5 * (G + G.T), bool(np.all(np.abs(G - np.diag(np.diag(G))) <= EXACT_TOL))
 

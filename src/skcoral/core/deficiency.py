@@ -96,6 +96,19 @@ class Deficiency:
         """Whether the rows are too few for any table of as many columns."""
         return self.n_rows is not None and self.n_rows <= self.factor.shape[1]
 
+    def of_table(self, n_rows: int) -> Deficiency:
+        """The same for a table with so many rows; with too few, relations may be chance."""
+        if n_rows > self.factor.shape[1]:
+            return replace(self, n_rows=n_rows)
+        # What so few rows have in common anyway says nothing about the columns; a short relation
+        # does, unless the rank is what any columns would have.
+        short = [relation for relation in self.relations if len(relation.names) <= _SHORT]
+        if self.rank >= n_rows - 1:
+            short = []
+        names = list(dict.fromkeys(name for relation in short for name in relation.names))
+        pivots = [relation.variable for relation in short]
+        return replace(self, n_rows=n_rows, relations=short, variables=names, redundant=pivots)
+
     def _reason_and_remedy(self) -> tuple[str, str]:
         """Why the rank is deficient, and what full rank takes."""
         r, p = self.factor.shape
@@ -146,20 +159,6 @@ class Deficiency:
             variables=self.variables,
             redundant=self.redundant,
         )
-
-
-def of_table(found: Deficiency, n_rows: int) -> Deficiency:
-    """The same for a table with so many rows; with too few, relations may be chance."""
-    p = found.factor.shape[1]
-    if n_rows > p:
-        return replace(found, n_rows=n_rows)
-    # What so few rows have in common anyway says nothing about the columns; a short relation does.
-    short = [relation for relation in found.relations if len(relation.names) <= _SHORT]
-    if found.rank >= min(n_rows - 1, p):
-        short = []
-    names = list(dict.fromkeys(name for relation in short for name in relation.names))
-    pivots = [relation.variable for relation in short]
-    return replace(found, n_rows=n_rows, relations=short, variables=names, redundant=pivots)
 
 
 def deficiency_of(
@@ -315,17 +314,7 @@ def _drop_rounding(C: Array) -> None:
 def linear_relations(
     found: Relations, names: Sequence[str], *, scale: Array | None = None
 ) -> list[Relation]:
-    """Each relation by the names of its variables.
-
-    Parameters
-    ----------
-    found : Relations
-        The relations.
-    names : sequence of str
-        The variables.
-    scale : ndarray of shape (p,), optional
-        Standard deviations; if given, coefficients are in the original units.
-    """
+    """Each relation by the names of its variables; in original units with standard deviations."""
     order = np.argsort(found.independent)
     independent, sd = found.independent[order], np.ones(len(names)) if scale is None else scale
     out = []

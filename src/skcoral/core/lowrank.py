@@ -11,9 +11,9 @@ import scipy.linalg as sla
 
 from skcoral.core.arrays import Array, read_only
 
-_BLOCK = 256  # columns at a time
+_BLOCK = 256  # columns at a time: a block of ten thousand rows takes 20 MB
 _FEW_DIMENSIONS = 6  # in which a tree finds neighbours faster than all products do
-_MANY = 5000  # columns whose pairs are not looked at one by one
+_MANY = 5000  # columns whose pairs are not looked at one by one: 25 million products
 _SINGULAR = 1e-13  # singular values of T, relative to the largest, that count as zero
 
 
@@ -21,7 +21,7 @@ _SINGULAR = 1e-13  # singular values of T, relative to the largest, that count a
 class LowRankTransform:
     """The transformation ``T = I + left @ right``, without its p × p coefficients.
 
-    Rows are transformed by ``Z @ T`` or :meth:`apply`, at a cost of rows × rank × columns.
+    Rows are transformed by ``Z @ T``, at a cost of rows × rank × columns.
 
     Attributes
     ----------
@@ -29,17 +29,6 @@ class LowRankTransform:
         ``A⁺``, the pseudo-inverse of the factor.
     right : ndarray of shape (r, p)
         ``U - A``, what the outputs differ from their sources by.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skcoral.core.lowrank import LowRankTransform
-    >>> T = LowRankTransform(np.array([[1.0], [0.0]]), np.array([[0.0, 2.0]]))
-    >>> T.toarray()
-    array([[1., 2.],
-           [0., 1.]])
-    >>> np.array([[3.0, 4.0]]) @ T
-    array([[ 3., 10.]])
     """
 
     left: Array
@@ -61,13 +50,9 @@ class LowRankTransform:
         """Rank of what is added to the identity, at most."""
         return int(self.left.shape[1])
 
-    def apply(self, Z: Any) -> Array:
-        """``Z @ T``."""
+    def __rmatmul__(self, Z: Any) -> Array:
         Z = np.asarray(Z)
         return np.asarray(Z + (Z @ self.left) @ self.right)
-
-    def __rmatmul__(self, Z: Any) -> Array:
-        return self.apply(Z)
 
     def __matmul__(self, M: Any) -> Array:
         return np.asarray(M + self.left @ (self.right @ M))
@@ -128,20 +113,18 @@ class FactoredCorrelation:
     def __post_init__(self) -> None:
         object.__setattr__(self, "factor", read_only(self.factor))
 
+    def __len__(self) -> int:
+        return int(self.factor.shape[1])
+
     @property
     def shape(self) -> tuple[int, int]:
         """(p, p)."""
-        p = int(self.factor.shape[1])
-        return p, p
-
-    def __len__(self) -> int:
-        return self.shape[0]
+        return len(self), len(self)
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
         """Some columns of the matrix at a time; its diagonal is one."""
-        p = self.shape[0]
-        for start in range(0, p, _BLOCK):
-            columns = slice(start, min(start + _BLOCK, p))
+        for start in range(0, len(self), _BLOCK):
+            columns = slice(start, min(start + _BLOCK, len(self)))
             block = self.factor.T @ self.factor[:, columns]
             here = np.arange(columns.start, columns.stop)
             block[here, here - columns.start] = 1.0
@@ -217,15 +200,11 @@ def _blocks(G: Array | FactoredCorrelation) -> Iterable[tuple[slice, Array]]:
     return G.blocks() if isinstance(G, FactoredCorrelation) else [(slice(0, len(G)), G)]
 
 
-def pseudo_inverse(A: Array) -> Array:
-    """``A⁺`` (p × r) of a factor with few rows, by an orthogonal basis of its row space."""
-    Q, small = sla.qr(A.T, mode="economic", check_finite=False)
-    return np.asarray(Q @ sla.pinv(small.T, rtol=1e-14))
-
-
 def transform_of(A: Array, U: Array, *, dense: bool) -> Any:
     """``T = I + A⁺(U - A)``: the transformation nearest to the identity with ``AT = U``."""
-    low = LowRankTransform(pseudo_inverse(A), U - A)
+    # A⁺ of a factor with few rows, by an orthogonal basis of its row space
+    Q, small = sla.qr(A.T, mode="economic", check_finite=False)
+    low = LowRankTransform(Q @ sla.pinv(small.T, rtol=1e-14), U - A)
     return low.toarray() if dense else low
 
 

@@ -6,7 +6,7 @@ unit variance, ``t_jᵀRt_j = 1``; the outputs then have the correlation matrix 
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import numpy as np
 from scipy.linalg import lapack
@@ -87,26 +87,11 @@ def residual(R: Any, T: Any) -> Array:
     return E
 
 
-def worst_residual(R: Any, T: Any, *, pair_weights: Any = None) -> float:
-    """Largest residual correlation in absolute value, over the pairs.
-
-    With ``pair_weights`` ω it is ``max_{i<j} ω_ij |G_ij|``. A single output has none: 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skcoral.core.measures import worst_residual
-    >>> worst_residual([[1.0, -0.6], [-0.6, 1.0]], np.eye(2))
-    0.6
-    """
-    return residual_by("worst", R, T, pair_weights=pair_weights)
-
-
 def residual_by(criterion: str, R: Any, T: Any, *, pair_weights: Any = None) -> float:
     """Residual correlation by a criterion, over the pairs, with weights ω of these if given.
 
     "squared" is ``Σ_{i<j} ω_ij G_ij²`` (the paper's D2), "worst" ``max_{i<j} ω_ij |G_ij|`` and
-    "absolute" ``Σ_{i<j} ω_ij |G_ij|``.
+    "absolute" ``Σ_{i<j} ω_ij |G_ij|``. A single output has no pairs: 0.
 
     Examples
     --------
@@ -115,9 +100,16 @@ def residual_by(criterion: str, R: Any, T: Any, *, pair_weights: Any = None) -> 
     >>> residual_by("worst", [[1.0, -0.6], [-0.6, 1.0]], np.eye(2))
     0.6
     """
-    check_choice("criterion", criterion, ("squared", "worst", "absolute"))
-    E = residual(R, T)
-    return criteria.value(cast(Criterion, criterion), E, _weights(pair_weights, E))
+    check_choice("criterion", criterion, get_args(Criterion))
+    E, W = residual(R, T), None
+    if pair_weights is not None:
+        W = float_array(pair_weights, "pair_weights", InvalidArgumentError)[0]
+        if W.shape != E.shape:
+            raise InvalidArgumentError(
+                f"pair_weights must have one weight per pair of outputs, shape {E.shape}, "
+                f"got {W.shape}."
+            )
+    return criteria.value(cast(Criterion, criterion), E, W)
 
 
 def mean_residual(R: Any, T: Any) -> float:
@@ -207,15 +199,3 @@ def _pair(R: Any, T: Any) -> tuple[Array, Array]:
             f"R must be p by p and T must have p rows, got shapes {R.shape} and {T.shape}."
         )
     return R, T
-
-
-def _weights(pair_weights: Any, E: Array) -> Array | None:
-    if pair_weights is None:
-        return None
-    W = float_array(pair_weights, "pair_weights", InvalidArgumentError)[0]
-    if W.shape != E.shape:
-        raise InvalidArgumentError(
-            f"pair_weights must have one weight per pair of outputs, shape {E.shape}, "
-            f"got {W.shape}."
-        )
-    return W

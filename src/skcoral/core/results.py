@@ -44,12 +44,6 @@ class Notes(Frozen):
         What rows that were left out of a refit keep.
     rounding : str
         What rounding leaves of the promise on the original scale.
-
-    Examples
-    --------
-    >>> from skcoral import decorrelate
-    >>> decorrelate([[1.0, 0.8], [0.8, 1.0]], 0.95).notes.about
-    'the matrix given'
     """
 
     about: str = "the matrix given"

@@ -70,14 +70,7 @@ def _symmetric(name: str, a: Any) -> Any:
 
 @dataclass(frozen=True)
 class Floors(Frozen):
-    """The least residual for given floors.
-
-    Examples
-    --------
-    >>> from skcoral import decorrelate
-    >>> decorrelate([[1.0, 0.8], [0.8, 1.0]], 0.95).goal
-    Floors()
-    """
+    """The least residual for given floors."""
 
 
 @dataclass(frozen=True)
@@ -90,13 +83,6 @@ class Budget(Frozen):
         The residual that was allowed.
     rho_upper : float
         A common floor that no transformation within the budget exceeds.
-
-    Examples
-    --------
-    >>> from skcoral import maximize_fidelity
-    >>> answer = maximize_fidelity([[1.0, 0.8], [0.8, 1.0]], budget=0.3, criterion="worst")
-    >>> answer.goal.budget, round(answer.goal.rho_upper, 6)
-    (0.3, 0.951936)
     """
 
     budget: float
@@ -115,12 +101,6 @@ class VifLimit(Frozen):
         The largest VIF of the outputs.
     rho_upper : float
         A common floor that no transformation within the limit exceeds.
-
-    Examples
-    --------
-    >>> from skcoral import maximize_fidelity
-    >>> maximize_fidelity([[1.0, 0.8], [0.8, 1.0]], 1.25, criterion="vif").goal.max_vif
-    1.25
     """
 
     max_vif: float
@@ -149,13 +129,6 @@ class SupportSearch(Frozen):
         The seed, where it was a number.
     bounds_bind : bool
         Whether a bound on a coefficient binds.
-
-    Examples
-    --------
-    >>> from skcoral import decorrelate
-    >>> R = [[1.0, 0.5, 0.2], [0.5, 1.0, 0.5], [0.2, 0.5, 1.0]]
-    >>> decorrelate(R, 0.9, support=0.3).search.bounds_bind
-    False
     """
 
     n_starts: int = 0

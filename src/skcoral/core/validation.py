@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral.core.arrays import Array, to_host
+from skcoral.core.arrays import Array, read_only, to_host
 from skcoral.exceptions import (
     CoralError,
     InvalidArgumentError,
@@ -178,13 +178,11 @@ def in_order(
     if not (hasattr(value, "columns") and hasattr(value, "index")):
         return value
     out = value.to_numpy()
-    for axis, side in enumerate(("index", "columns")):
-        names = axes[axis]
+    sides = (("rows", value.index), ("columns", value.columns))
+    for axis, ((side, labels), names) in enumerate(zip(sides, axes, strict=True)):
         if names is not None:
-            which = f"The {'columns' if axis else 'rows'} of {what}"
-            out = np.take(
-                out, np.argsort(positions(getattr(value, side), names, which, error)), axis
-            )
+            places = positions(labels, names, f"The {side} of {what}", error)
+            out = np.take(out, np.argsort(places), axis)
     return out
 
 
@@ -198,10 +196,8 @@ def check_floors(rho_min: Any, names: Sequence[str]) -> Array:
     common = False
     if hasattr(rho_min, "items"):
         pairs = list(rho_min.items())
-        floors = np.zeros(p)
-        places = positions(
-            [name for name, _ in pairs], names, "Floors", InvalidFloorError, some=True
-        )
+        floors, labels = np.zeros(p), [name for name, _ in pairs]
+        places = positions(labels, names, "Floors", InvalidFloorError, some=True)
         for (name, value), j in zip(pairs, places, strict=True):
             floors[j] = check_number(f"The floor of `{name}`", value, error=InvalidFloorError)
     else:
@@ -394,9 +390,7 @@ def check_weights(sample_weight: Any, n: int) -> Array | None:
             f"where it is not zero; row {int(np.argmax(bad))} has {weights[bad][0]:g}. Multiply "
             "all weights by one number that brings them near 1."
         )
-    weights = weights.view()
-    weights.flags.writeable = False
-    return weights
+    return read_only(weights)
 
 
 def check_complete(rows: NDArray[Any], names: Sequence[str], *, may_miss: bool = False) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from skcoral.core.arrays import Array, Frozen
-from skcoral.core.deficiency import Deficiency, of_table
+from skcoral.core.deficiency import Deficiency
 from skcoral.core.linalg import correlation_of_covariance
 from skcoral.core.lowrank import FactoredCorrelation
 from skcoral.core.matrix import check_finite, check_semidefinite, check_symmetric, square_matrix
@@ -206,7 +206,7 @@ def estimate(
         R = correlation_of_covariance(moments.comoment)
         matrix = check_semidefinite(R, moments.names, scale=moments.scale)
         R, found = matrix.R, matrix.deficiency
-        found = None if found is None else of_table(found, moments.n_rows)
+        found = None if found is None else found.of_table(moments.n_rows)
     if found is not None and on_singular == "raise":
         # too few rows are a fault of the table, which panels skip, and no relation of its columns
         raise InvalidTableError(str(found.error())) if found.few_rows else found.error()

@@ -12,7 +12,7 @@ import numpy as np
 from skcoral.api import decorrelate, maximize_fidelity, threshold
 from skcoral.baselines import pca
 from skcoral.core.arrays import Array
-from skcoral.core.measures import condition_number, fidelity, mean_residual, worst_residual
+from skcoral.core.measures import condition_number, fidelity, mean_residual, residual_by
 from skcoral.core.results import Decorrelation
 from skcoral.paper.study import Study
 from skcoral.solvers.exact.bounds import subset_bound, trace_bound, zca_bound
@@ -40,7 +40,7 @@ Recipe = Callable[..., Finding]
 
 #: What the paper prints about a transformation at a common floor: of R, T and the floor.
 MEASURES: Mapping[str, Callable[[Array, Array, float], float]] = {
-    "max_residual": lambda R, T, rho_min: worst_residual(R, T),
+    "max_residual": lambda R, T, rho_min: residual_by("worst", R, T),
     "mean_residual": lambda R, T, rho_min: mean_residual(R, T),
     "min_fidelity": lambda R, T, rho_min: float(fidelity(R, T).min()),
     "violation": lambda R, T, rho_min: max(0.0, rho_min - float(fidelity(R, T).min())),
@@ -119,7 +119,7 @@ def _seconds(solve: Callable[[Array], object]) -> Recipe:
     return _of_matrix(measure)
 
 
-_supported_max = _of_supported(lambda R, found: worst_residual(R, found.T))
+_supported_max = _of_supported(lambda R, found: residual_by("worst", R, found.T))
 _supported_mean = _of_supported(lambda R, found: mean_residual(R, found.T))
 
 QUANTITIES: Mapping[str, Recipe] = {
@@ -154,7 +154,7 @@ QUANTITIES: Mapping[str, Recipe] = {
     "rotation_dimension": _of_support(lambda mask: degrees_of_freedom(mask).rotations),
     "decorrelation_equations": _of_support(lambda mask: degrees_of_freedom(mask).equations),
     "sparse_nonzeros": _of_sparse_pca(lambda R, found: np.count_nonzero(found.T)),
-    "sparse_max_residual": _of_sparse_pca(lambda R, found: worst_residual(R, found.T)),
+    "sparse_max_residual": _of_sparse_pca(lambda R, found: residual_by("worst", R, found.T)),
     "sparse_mean_residual": _of_sparse_pca(lambda R, found: mean_residual(R, found.T)),
     "sparse_min_fidelity": _of_sparse_pca(lambda R, found: found.min_fidelity),
     "sparse_mean_fidelity": _of_sparse_pca(lambda R, found: found.mean_fidelity),
