@@ -199,9 +199,10 @@ def estimate(
     """
     check_usable(moments)
     R: Any
+    found: Deficiency | None
     if isinstance(moments, RowMoments) and not dense:
-        found: Deficiency | None = deficiency_of_rows(moments)
-        R = FactoredCorrelation(found.factor)
+        few = deficiency_of_rows(moments)
+        R, found = FactoredCorrelation(few.factor), few
     else:
         R = correlation_of_covariance(moments.comoment)
         matrix = check_semidefinite(R, moments.names, scale=moments.scale)
