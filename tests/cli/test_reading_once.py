@@ -58,7 +58,7 @@ def test_a_command_reads_its_table_once(main, counted, iris_csv, tmp_path, monke
 
 def test_a_matrix_without_names_is_opened_once(main, counted, tmp_path):
     path = tmp_path / "matrix.txt"
-    path.write_text("1\n0.5 1\n0.2 0.1 1\n")
+    path.write_text("1 0.5 0.2\n0.5 1 0.1\n0.2 0.1 1\n")
     counted.clear()
     status, _, errors = main("threshold", path, "--matrix")
     assert status == 0, errors

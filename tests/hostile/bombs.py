@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import io
-import lzma
 import struct
 import zipfile
 from collections.abc import Callable
@@ -120,19 +118,6 @@ def zeros_gzip(megabytes: int, piece: bytes = bytes(2**20)) -> bytes:
     return gzip.compress(piece) * megabytes
 
 
-def huge_xz() -> bytes:
-    """A dictionary of 1.5 GiB is asked for by a file of a few bytes."""
-    filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << 16}]
-    data = bytearray(lzma.compress(b"a,b\n1,2\n3,4\n5,1\n", filters=filters))
-    place = data.index(b"\x21\x01", 12) + 2
-    data[place] = 39  # 1.5 GiB or thereabouts, in the coding of the format
-    header = bytes(data[12 : 12 + (data[12] + 1) * 4 - 4])
-    import zlib
-
-    data[12 + len(header) : 12 + len(header) + 4] = struct.pack("<I", zlib.crc32(header))
-    return bytes(data)
-
-
 def laughs() -> bytes:
     """Entities that double thirty times."""
     entities = "".join(
@@ -198,10 +183,6 @@ TEXT: dict[str, Make] = {
     "lines-without-end-gzip": lambda m: (
         gzip.compress(b"a,b\n") + zeros_gzip(m // 2000, b"\n" * 2**20)
     ),
-    "letters-bz2": lambda m: bz2.compress(b"a,b\n" + b"x" * 80 * m),
-    "letters-xz": lambda m: lzma.compress(b"a,b\n" + b"x" * 80 * m, preset=1),
-    "dictionary-xz": lambda m: huge_xz(),
-    "letters-zst": lambda m: pa.compress(b"a,b\n" + b"x" * 80 * m, "zstd", asbytes=True),
     "letters-zip": lambda m: zipped(b"a,b\n" + b"x" * 80 * m),
     "open-quote": lambda m: b'a,b\n1,"' + (b"2" * 69 + b"\n") * m,
     "million-columns": lambda m: b",".join(b"c%d" % k for k in range(m)) + b"\n1\n",

@@ -15,7 +15,7 @@ from skcoral.app import sources as app_sources
 from skcoral.core import limits
 from skcoral.core.limits import Limits, use
 from skcoral.exceptions import CoralError
-from skcoral.tables import delimited, records
+from skcoral.tables import delimited
 
 MB = 2**20
 
@@ -52,8 +52,7 @@ def scale(size):
     app_sources.VISITOR = scaled(app_sources.VISITOR)
     constants = {
         limits: ["_HARMLESS"],
-        records: ["FIRST", "BLANK_LINES"],
-        delimited: ["FIRST", "_BLOCK", "BLANK_LINES"],
+        delimited: ["FIRST", "_BLOCK"],
     }
     for module, names in constants.items():
         for name in names:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from skcoral.core import files as staging
 from skcoral.core.files import Outputs
 from skcoral.exceptions import InvalidTableError
-from skcoral.tables.cells import plain_cells
+from skcoral.tables.arrow_arrays import plain_cells
 from skcoral.tables.reading import open_table
 from skcoral.tables.table import empty_table
 from skcoral.tables.writing import table_writer
@@ -30,7 +30,7 @@ SPECIAL += list("\u2028\u2029\ufeff\ufffe\uffff\u00a0\u200b\u202e😀é")
 SPECIAL += ["_x000D_", "_x005F_", "_x0041_", "\r\n", '""', "&amp;", "<![CDATA[", "]]>", "'=1"]
 texts = st.lists(st.sampled_from([*SPECIAL, *string.ascii_letters]), max_size=8).map("".join)
 tables = st.lists(st.tuples(texts, texts), min_size=1, max_size=6)
-FORMATS = ["csv", "tsv", "csv.gz", "csv.bz2", "csv.xz", "csv.zst", "xlsx", "parquet"]
+FORMATS = ["csv", "tsv", "csv.gz", "xlsx", "parquet"]
 
 
 def like(**options):
@@ -76,7 +76,7 @@ def test_every_text_comes_back(ending, rows):
 
 
 @settings(max_examples=40, deadline=None)
-@given(tables, st.sampled_from(";|\t ~^§¦"))
+@given(tables, st.sampled_from(";|\t ~^"))
 def test_every_separator_keeps_the_cells(rows, separator):
     data = written(rows, "csv", separator=separator)
     _, columns = read_back(data, "csv", separator=separator)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import bz2
+import csv
 import datetime
 import gzip
 import io
-import lzma
 import zipfile
 
 import numpy as np
@@ -14,21 +13,21 @@ import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from skcoral.exceptions import InvalidTableError
 from skcoral.tables import delimited
-from skcoral.tables.arrow_arrays import text_array
+from skcoral.tables.arrow_arrays import plain_cells, text_array
 from skcoral.tables.cells import (
     LeftOut,
     bare,
     is_missing,
     number_of,
-    plain_cells,
     to_numbers,
 )
 from skcoral.tables.columns import profile, select_variables
+from skcoral.tables.dialect import is_note
 from skcoral.tables.notes import reading_notes
 from skcoral.tables.reading import open_table, sheet_names
 from skcoral.tables.table import complete_rows
@@ -74,9 +73,6 @@ SAME_TABLE = {
     "tsv": CSV.replace(b",", b"\t"),
     "blank lines": CSV.replace(b"\nAlan", b"\n\nAlan"),
     "gzip": gzip.compress(CSV),
-    "bzip2": bz2.compress(CSV),
-    "xz": lzma.compress(CSV),
-    "zstandard": pa.compress(CSV, codec="zstd", asbytes=True),
     "zip": zipped(CSV),
     "excel": workbook(
         [["name", "height", "weight"], ["Ada", 1.65, 61], ["Alan", 1.78, None], ["Grace", 1.6, 55]]
@@ -208,7 +204,7 @@ def test_a_point_beside_decimal_commas_groups_thousands_or_is_refused():
 def test_marks_that_people_write_are_left_out_and_counted(
     cells, decimal, numbers, signs, thousands
 ):
-    for column in (cells, text_array(cells), [*cells, 3.0]):
+    for column in (cells, text_array(cells)):
         found = LeftOut()
         values, wrong = to_numbers(column, decimal, left_out=found)
         assert values[: len(cells)].tolist() == numbers
@@ -290,11 +286,6 @@ BAD_FILES = {
     "cut zip": (zipped(CSV)[:-30], ["zip", "damaged"]),
     "two files in a zip": (zipped(CSV, ("a.csv", "b.csv")), ["2 files"]),
     "old excel": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 old", ["without a password"]),
-    "no zstandard": (b"\x28\xb5\x2f\xfd1234", ["decompressed", "cut short"]),
-    "cut zstandard": (
-        pa.compress(CSV * 500, codec="zstd", asbytes=True)[:-30],
-        ["decompressed", "cut short"],
-    ),
     "empty sheet": (workbook([]), ["empty"]),
     "value outside": (workbook([["a", "b"], [1, 2, 3]]), ["row 2", "right of", "'b'"]),
     "duplicate in sheet": (workbook([["a", "a"], [1, 2]]), ["columns 1 and 2", "'a'"]),
@@ -341,9 +332,9 @@ def test_a_row_is_named_by_the_line_it_starts_on():
 
 
 def test_name_and_content_must_agree():
-    with pytest.raises(InvalidTableError, match="not a file of type Parquet"):
+    with pytest.raises(InvalidTableError, match="the Parquet file cannot be read"):
         open_table(CSV, name="people.parquet")
-    with pytest.raises(InvalidTableError, match="not a file of type Excel"):
+    with pytest.raises(InvalidTableError, match="the workbook cannot be read"):
         open_table(CSV, name="people.xlsx")
 
 
@@ -459,35 +450,60 @@ rows_of_text = st.one_of(
     st.booleans(),
 )
 @settings(max_examples=150, deadline=None)
-def test_blocks_are_cut_as_the_parser_of_rows_cuts_them(rows, end, encoding, ends):
-    """By pyarrow in small blocks and by the csv module: same cells, lines, notes and errors."""
-    data = (end.join(["a,b,c", *rows]) + end * ends).encode(encoding)
-
-    def outcome():
-        reading = {"separator": ",", "decimal": ".", "encoding": encoding.removesuffix("-sig")}
-        table = open_table(data, name="t.csv", **reading)
-        lines, cells = [], []
-        try:
-            for batch in table.batches(5):
-                lines += batch.rows
-                cells += zip(*map(plain_cells, batch.columns), strict=True)
-        except InvalidTableError as error:
-            return str(error)
-        return lines, cells, table.skipped
-
+def test_blocks_are_cut_as_the_csv_module_cuts_them(rows, end, encoding, ends):
+    """By pyarrow in small blocks and by the csv module: same cells, lines, notes, or an error."""
+    text = end.join(["a,b,c", *rows]) + end * ends
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(delimited, "_BLOCK", 64)
-        short = outcome()
-        patch.setattr(delimited._Reader, "_cut", lambda self, block: None)
-        assert outcome() == short
+        if "pipe" not in text or "lines" not in text:
+            # A quote inside an unquoted cell hides where records of several lines end.
+            patch.setattr(delimited, "_BLOCK", 64)
+        reading = {"separator": ",", "decimal": ".", "encoding": encoding.removesuffix("-sig")}
+        table = open_table(text.encode(encoding), name="t.csv", **reading)
+        assume(table.units_at is None and table.header_at == 1)
+        expected = cut_one_by_one(text)
+        if expected is None:
+            with pytest.raises(InvalidTableError, match=r"line \d+"):
+                list(table.batches(5))
+            return
+        lines, cells = [], []
+        for batch in table.batches(5):
+            lines += [int(row) for row in batch.rows]
+            cells += zip(*map(plain_cells, batch.columns), strict=True)
+        assert (lines, cells, table.skipped) == expected
 
 
-def test_regular_files_are_not_parsed_row_by_row(monkeypatch):
-    """Quoted cells, line ends in them, blank lines and notes do not call for the csv module."""
+def cut_one_by_one(text):
+    """Lines, cells and notes of a table of three columns by the csv module; None for an error."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    lines, cells, notes = [], [], []
+    next(reader)
+    start = 2
+    try:
+        for row in reader:
+            line, start = start, reader.line_num + 1
+            if len(row) >= 3 and not any(map(str.strip, row[3:])):
+                lines.append(line)
+                cells.append(tuple(row[:3]))
+            elif row and is_note(row):
+                notes.append((line, row[0].strip()))
+            elif row:
+                return None
+    except csv.Error:
+        return None
+    end = len(cells)
+    while end and (is_note(cells[end - 1]) or not any(map(str.strip, cells[end - 1]))):
+        end -= 1
+    if any(map(is_note, cells[end:])):
+        at_end = zip(lines[end:], cells[end:], strict=True)
+        notes += [(line, row[0].strip()) for line, row in at_end if is_note(row)]
+        lines, cells = lines[:end], cells[:end]
+    return lines, cells, notes
+
+
+def test_records_of_several_lines_keep_their_lines(monkeypatch):
     rows = "".join(f'"{i}","one\ntwo",{i % 7}\n' for i in range(500))
     data = f'"a","b","c"\n{rows}\nSource: us\n'.encode()
     monkeypatch.setattr(delimited, "_BLOCK", 1000)
-    monkeypatch.setattr(delimited._Reader, "_row_batches", None)
     table = open_table(data, name="t.csv")
     assert [row for batch in table.batches() for row in batch.rows] == [*range(2, 1002, 2)]
     assert table.skipped == [(1003, "Source: us")]

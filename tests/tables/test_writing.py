@@ -8,7 +8,6 @@ import gzip
 import io
 import os
 import string
-import uuid
 from dataclasses import replace
 from decimal import Decimal
 
@@ -112,9 +111,6 @@ WORDS = ["=1+1", 'a "b", c', "ö\nß", "007", ""]
         "t.csv",
         "t.tsv",
         "t.csv.gz",
-        "t.csv.bz2",
-        "t.csv.xz",
-        "t.csv.zst",
         "t.parquet",
         "t.xlsx",
     ],
@@ -212,27 +208,18 @@ def test_types_of_a_parquet_file_survive():
     assert [str(c.type) for c in batch.columns] == ["int16", "date32[day]", "double"]
 
 
-def test_mixed_columns_of_a_sheet_become_text_in_parquet():
-    stream = io.BytesIO()
-    writer = table_writer(stream, ["m", "x"], path="t.parquet")
-    writer.write([[1, "b", None], np.arange(3.0)])
-    writer.close()
-    batch = next(open_table(stream.getvalue()).batches())
-    assert batch.columns[0].to_pylist() == ["1", "b", None]
-
-
 def test_a_sheet_holds_what_it_can_and_the_rest_as_text():
-    noon = datetime.datetime(2020, 1, 2, 12, tzinfo=datetime.UTC)
-    odd = [[1, 2], {"a": 1}, b"raw", noon, uuid.UUID(int=7), 1 + 2j]
-    kept = [None, True, 3, 2.5, Decimal("1.5"), datetime.date(2020, 1, 2)]
+    noon, day = datetime.datetime(2020, 1, 2, 12), datetime.date(2020, 1, 2)
+    odd = [b"raw", noon.replace(tzinfo=datetime.UTC)]
+    kept = [True, 3, 2.5, Decimal("1.5"), day, noon, datetime.timedelta(hours=30)]
     stream = io.BytesIO()
-    writer = table_writer(stream, ["odd", "kept"], path="t.xlsx")
-    writer.write([odd, kept])
+    writer = table_writer(stream, list("abcdefghi"), path="t.xlsx")
+    writer.write([pa.array([value, None]) for value in (*odd, *kept)])
     writer.close()
     sheet = openpyxl.load_workbook(io.BytesIO(stream.getvalue())).active
-    rows = list(sheet.iter_rows(min_row=2, values_only=True))
-    assert [row[0] for row in rows] == [str(value) for value in odd]
-    assert [row[1] for row in rows] == [None, True, 3, 2.5, 1.5, datetime.datetime(2020, 1, 2)]
+    (first,) = sheet.iter_rows(min_row=2, values_only=True)  # a row of nothing is not kept
+    midnight = datetime.datetime(2020, 1, 2)
+    assert first == (*map(str, odd), *kept[:3], 1.5, midnight, *kept[5:])
 
 
 @pytest.mark.parametrize(("text", "told"), [("x" * 32_768, "32,767")])

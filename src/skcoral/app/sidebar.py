@@ -129,8 +129,8 @@ def _paste() -> Source | None:
         key="pasted",
         max_chars=200_000,
         placeholder="a\tb\tc\n1\t0.6\t0.3\n0.6\t1\t0.4\n0.3\t0.4\t1",
-        help="One row per line; names in the first row or column if you like; a lower triangle "
-        "is enough. Decimal commas are understood.",
+        help="One row per line; names in the first row if you like, and in the first column too; "
+        "the cells of one triangle may be empty. Decimal commas are understood.",
     )
     file: Any = st.file_uploader(
         "Or a file that holds it",

@@ -11,10 +11,9 @@ from skcoral import datasets
 from skcoral.core.display import printable
 from skcoral.core.limits import VISITOR, use
 from skcoral.exceptions import InvalidTableError
-from skcoral.tables.cells import plain_cells
-from skcoral.tables.matrices import named_matrix, parse_matrix
+from skcoral.tables.arrow_arrays import plain_cells
 from skcoral.tables.reading import sheet_names
-from skcoral.tables.sources import PACKED
+from skcoral.tables.sources import GZIP
 from skcoral.workflow.opening import OpenedFile, open_file, open_matrix
 
 UPLOAD_MB = 25
@@ -91,13 +90,11 @@ def example(name: str, *, size: int = 18) -> Source:
 
 def pasted(text: str) -> Source:
     """Read a pasted correlation or covariance matrix."""
-    label, note = "pasted matrix", ""
     with use(VISITOR):
-        R, names = parse_matrix(text)
-    found = named_matrix(R, names, label, has_labels=True, asked=False)
-    if found is not None and found.scale is not None:
-        R, note = found.R, "A covariance matrix was pasted: its correlations are used."
-    return Source(key=text, opened=open_matrix(R, names, label), note=note)
+        opened = open_file(text.encode(), name="pasted matrix", matrix=True)
+    is_covariance = opened.matrix is not None and opened.matrix.scale is not None
+    note = "A covariance matrix was pasted: its correlations are used." if is_covariance else ""
+    return Source(key=text, opened=opened, note=note)
 
 
 def sheets(data: bytes, name: str) -> tuple[str, ...]:
@@ -128,9 +125,8 @@ def read_file(
 
 def _refuse_packed(data: bytes, name: str) -> None:
     """Refuse compressed files, whose size after unpacking is not known."""
-    packed = next((kind for kind, start in PACKED.items() if data.startswith(start)), None)
-    if packed is not None:
+    if data.startswith(GZIP):
         raise InvalidTableError(
-            f"{name}: the file is compressed ({packed}).\nUpload it unpacked, or use the command: "
+            f"{name}: the file is compressed.\nUpload it unpacked, or use the command: "
             "coral fit reads compressed files."
         )

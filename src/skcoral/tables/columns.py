@@ -10,19 +10,14 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from skcoral.core.arrays import Array
 from skcoral.core.display import shortened
 from skcoral.core.validation import listing
 from skcoral.exceptions import InvalidTableError
-from skcoral.tables.cells import (
-    LeftOut,
-    filtered,
-    is_like_a_number,
-    labelled_totals,
-    plain_cells,
-    remedy,
-    shown,
-)
+from skcoral.tables.arrow_arrays import plain_cells, selected
+from skcoral.tables.cells import LeftOut, is_like_a_number, labelled_totals, remedy, shown
 from skcoral.tables.roles import ColumnWatch, Doubt
 from skcoral.tables.table import Batch, Table
 
@@ -52,9 +47,15 @@ class ColumnProfile:
         self.sums = np.zeros(2)  # of the numbers, and of their sizes
         self.ends = np.full(2, np.nan)  # the numbers of the first and of the last row
 
-    def add(self, table: Table, cells: Any, rows: Sequence[int]) -> None:
-        """Take in the cells of some rows."""
-        values, wrong = table.numbers(cells, self.left_out)
+    def add(
+        self,
+        table: Table,
+        cells: Any,
+        rows: Sequence[int],
+        values: Array,
+        wrong: NDArray[np.bool_],
+    ) -> None:
+        """Take in the cells of some rows, and their numbers."""
         missing = np.isnan(values) & ~wrong
         n_wrong, n_missing = int(np.count_nonzero(wrong)), int(np.count_nonzero(missing))
         self.n_bad += n_wrong
@@ -62,7 +63,7 @@ class ColumnProfile:
         self.n_numbers += len(values) - n_wrong - n_missing
         if n_wrong:
             bad = np.flatnonzero(wrong).tolist()
-            self.first_bad = self.first_bad or (rows[bad[0]], shown(cells, bad[0]))
+            self.first_bad = self.first_bad or (int(rows[bad[0]]), shown(cells, bad[0]))
             for i in bad[: _SAMPLE - self._n_sampled]:
                 self._n_sampled += 1
                 self._n_formatted += is_like_a_number(shown(cells, i), table.decimal)
@@ -76,10 +77,10 @@ class ColumnProfile:
             self.sums += [finite.sum(), np.abs(finite).sum()]
             self.watch.add(finite)
         if n_missing and self.n_numbers >= self.n_bad:
-            texts = (str(c).strip() for c in plain_cells(filtered(cells, missing)) if c is not None)
+            texts = (str(c).strip() for c in plain_cells(selected(cells, missing)) if c is not None)
             self.marks.update(shortened(text) for text in texts if text)
         if self.first_infinite is None and np.isinf(values).any():
-            self.first_infinite = rows[int(np.argmax(np.isinf(values)))]
+            self.first_infinite = int(rows[int(np.argmax(np.isinf(values)))])
 
     @property
     def kind(self) -> Kind:
@@ -161,9 +162,10 @@ def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) ->
     for batch in table.batches():
         n_rows += len(batch.rows)
         if len(batch.rows):
-            places = [places[0] if places else batch.rows[0], batch.rows[-1]]
-        for column, cells in zip(columns, batch.columns, strict=True):
-            column.add(table, cells, batch.rows)
+            places = [places[0] if places else int(batch.rows[0]), int(batch.rows[-1])]
+        numbers = table.numbers_of_all(batch.columns, [column.left_out for column in columns])
+        for column, cells, converted in zip(columns, batch.columns, numbers, strict=True):
+            column.add(table, cells, batch.rows, *converted)
             if column.kind == "text" and len(labels) <= _MOST_TOTALS:
                 labels += labelled_totals(cells, batch.rows)
         if on_batch is not None:

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
+import itertools
 import re
-import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.tables.cells import bare, grouped_number, is_missing, is_number
+from skcoral.tables.cells import bare, is_missing, is_number
 
 #: Rows that are looked at to recognise the separator and the header.
 LOOKED_AT = 60
 _CHUNK = 2**20
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "vertical bars"}
-_COMMA_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
+_COMMA_NUMBER = re.compile(r"[+-]?(\d*|\d{1,3}(\.\d{3})+),\d+")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
-_THOUSANDS_MARKS = (".", ",", "'", "’", "\xa0", "\u202f", " ")
 _POINT_NUMBER = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 #: How texts begin that say their encoding; the mark of UTF-32 begins with that of UTF-16.
 _MARKS = {
@@ -32,25 +32,18 @@ _NOT_CP1252 = frozenset(b"\x81\x8d\x8f\x90\x9d")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 #: Codecs of Python's for names of hosts and sources of programs.
 _NO_TABLES = {"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape"}
-_LIMIT_OF_CSV = threading.Lock()
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a text table is written.
-
-    ``thousands`` is the mark between groups of three digits, if there is one, ``header`` the number
-    of rows above the names of the columns; ``has_units`` tells that the row under the names holds
-    words and no values, and ``recognised`` what was not given as an option.
-    """
+    """How a text table is written."""
 
     encoding: str
     separator: str
     decimal: str
-    thousands: str
-    header: int
-    has_units: bool
-    recognised: frozenset[str]
+    header: int  # rows above the names of the columns
+    has_units: bool  # the row under the names holds words and no values
+    recognised: frozenset[str]  # what was not given as an option
 
     @property
     def codec(self) -> str:
@@ -86,7 +79,6 @@ def recognise(
         encoding,
         separator,
         decimal,
-        recognise_thousands(body, decimal),
         header,
         has_units(rows, header),
         frozenset(name for name, value in given.items() if value is None),
@@ -159,13 +151,7 @@ def recognise_encoding(start: bytes) -> str:
 
 
 def recognise_separator(lines: Sequence[str]) -> str:
-    """The mark that cuts most lines into the same number of cells, of which the first are names.
-
-    Examples
-    --------
-    >>> recognise_separator(["name;height, m", "Ada;1,65", "Alan;1,78"])
-    ';'
-    """
+    """The mark that cuts most lines into the same number of cells, of which the first are names."""
     best, chosen = (0.0, 0), ","
     for mark in SEPARATORS:
         rows = parsed(lines, mark)
@@ -190,11 +176,6 @@ def recognise_decimal(rows: Sequence[Sequence[str]], separator: str) -> str:
     """The decimal mark of the cells; a comma only where nothing speaks for a point.
 
     Numbers such as 1,234 alone could be thousands: they settle nothing.
-
-    Examples
-    --------
-    >>> recognise_decimal([["1,5", "x"], ["2,25", "y"]], ";"), recognise_decimal([["1,234"]], ";")
-    (',', '.')
     """
     cells = [bare(cell) for row in rows for cell in row]
     if any("." in c and _COMMA_NUMBER.fullmatch(c) for c in cells):
@@ -206,35 +187,8 @@ def recognise_decimal(rows: Sequence[Sequence[str]], separator: str) -> str:
     return "," if plain >= enough and not points else "."
 
 
-def recognise_thousands(rows: Sequence[Sequence[str]], decimal: str) -> str:
-    """The mark between thousands, where two groups or decimals after them leave no doubt.
-
-    Examples
-    --------
-    >>> recognise_thousands([["1.234,50"], ["1.038"]], ","), recognise_thousands([["1,234"]], ".")
-    ('.', '')
-    """
-    cells = [bare(cell) for row in rows for cell in row]
-    for mark in _THOUSANDS_MARKS:
-        if mark == decimal:
-            continue
-        pattern = grouped_number(decimal, mark)
-        for cell in cells:
-            found = pattern.fullmatch(cell)
-            if found and (found["decimals"] or cell.count(mark) > 1):
-                return mark
-    return ""
-
-
 def has_units(rows: Sequence[Sequence[Any]], place: int) -> bool:
-    """Whether the row under the header holds words, such as units, above columns of numbers.
-
-    Examples
-    --------
-    >>> rows = [["who", "mass", "age"], ["", "kg", "years"], ["a", "61", "7"], ["b", "58", "9"]]
-    >>> has_units(rows, 0)
-    True
-    """
+    """Whether the row under the header holds words, such as units, above columns of numbers."""
     if len(rows) < place + 4 or not has_numbers(rows, place + 1):
         return False
     filled = [cell for cell in rows[place + 1] if not _is_blank(cell)]
@@ -249,11 +203,6 @@ def header_place(rows: Sequence[Sequence[Any]]) -> int:
 
     Titles and notes above a table fill one or two cells; the first row is taken where nothing else
     stands out.
-
-    Examples
-    --------
-    >>> header_place([["Table 1"], ["Source: us"], ["name", "a", "b"], ["x", 1, 2], ["y", 3, 4]])
-    2
     """
     rows = rows[:LOOKED_AT]
     widths = [_last_filled(row) for row in rows]
@@ -272,13 +221,7 @@ def header_place(rows: Sequence[Sequence[Any]]) -> int:
 
 
 def is_note(cells: Sequence[str]) -> bool:
-    """Whether a line is a sentence under or within a table, not a row of it.
-
-    Examples
-    --------
-    >>> is_note(["Source: World Bank", ""]), is_note(["12.5"]), is_note(["Oslo", "1"])
-    (True, False, False)
-    """
+    """Whether a line is a sentence under or within a table, not a row of it."""
     if any(map(str.strip, cells[1:])):
         return False
     text = cells[0].strip()
@@ -291,13 +234,7 @@ def is_row(cells: Sequence[str]) -> bool:
 
 
 def end_of_rows(rows: Sequence[Sequence[str]]) -> int:
-    """How many rows come before the notes at the end; empty rows between notes belong to them.
-
-    Examples
-    --------
-    >>> end_of_rows([["1", "2"], ["", ""], ["Source: World Bank", ""]])
-    1
-    """
+    """How many rows come before the notes at the end; empty rows between notes belong to them."""
     end = len(rows)
     while end and not is_row(rows[end - 1]):
         end -= 1
@@ -322,36 +259,13 @@ def _is_any_number(cell: Any) -> bool:
     return is_number(text) or _COMMA_NUMBER.fullmatch(text) is not None
 
 
-def parsed(lines: Sequence[str], separator: str, limit: int = LOOKED_AT) -> list[list[str]]:
+def parsed(lines: Sequence[str], separator: str) -> list[list[str]]:
     """Cells of the first lines that are not blank, quoting errors aside."""
     rows: list[list[str]] = []
-    try:
-        for row in long_records(csv.reader(list(lines), delimiter=separator)):
-            if row:
-                rows.append(row)
-            if len(rows) == limit:
-                break
-    except csv.Error:
-        pass
+    with contextlib.suppress(csv.Error):
+        filled = filter(None, csv.reader(lines, delimiter=separator))
+        rows.extend(itertools.islice(filled, LOOKED_AT))
     return rows
-
-
-def long_records(reader: Iterator[list[str]]) -> Iterator[list[str]]:
-    """Rows of a ``csv`` reader with cells of any length.
-
-    The limit of ``csv`` is one for the whole process and belongs to the program that uses this
-    library: it is lifted while a row is parsed, and put back before the row is handed on.
-    """
-    while True:
-        with _LIMIT_OF_CSV:
-            usual = csv.field_size_limit(2**31 - 1)
-            try:
-                cells = next(reader, None)
-            finally:
-                csv.field_size_limit(usual)
-        if cells is None:
-            return
-        yield cells
 
 
 def _last_filled(row: Sequence[Any]) -> int:

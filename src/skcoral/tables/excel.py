@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import pickle
 import subprocess
@@ -12,18 +11,19 @@ import zipfile
 from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from types import NoneType
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from skcoral.core.limits import MB, Limits, current
+from skcoral.core.limits import MB, Clock, Limits, current
 from skcoral.exceptions import InvalidTableError, TooLargeError
-from skcoral.tables.arrow_arrays import number_array, text_array
+from skcoral.tables.arrow_arrays import float_array, is_null, plain_cells, text_array
 from skcoral.tables.cells import check_names
 from skcoral.tables.dialect import LOOKED_AT, end_of_rows, has_numbers, has_units, header_place
-from skcoral.tables.table import Batch, Table, held
+from skcoral.tables.table import Batch, Table
 
 _EVERYTHING = 2**31
 #: Columns that are looked at to find the header of a sheet.
@@ -41,52 +41,48 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
                 f"It has: {', '.join(book.sheets) or 'nothing but charts'}."
             )
         chosen = _first_table(book) if sheet is None else sheet
-        head_rows = book.head(chosen)
-        if not head_rows:
+        places, head = book.head(chosen)
+        if not head:
             raise InvalidTableError(
                 f"{label}: the sheet is empty.\nGive a table with a header row."
             )
-        parts = list(book.rows(chosen))
-    place = header_place(head_rows)
-    units = has_units(head_rows[place:], 0)
-    at = [row for places, _ in parts for row in places]
-    columns = [_Column([part[j] for _, part in parts]) for j in range(len(parts[0][1]))]
-    header = [column.cells(place, place + 1)[0] for column in columns]
+        place = header_place(head)
+        units = has_units(head[place:], 0)
+        ((_, top),) = book.rows(chosen, place, 1)
+        blocks = list(book.rows(chosen, place + 1 + units, _EVERYTHING))
+    header = [cells[0] for cells in top]
+    at = list(chain.from_iterable(rows for rows, _ in blocks))
     width = max(j for j, cell in enumerate(header, start=1) if cell is not None)
     limits.require("columns", width, label)
     limits.require("sheet_cells", width * len(at), label)
-    names = tuple("" if cell is None else _name(cell) for cell in header[:width])
-    check_names(label, names, f"row {at[place]}")
-    start = place + 1 + units
-    beyond = (enumerate(column.cells(start, len(at)), start=start) for column in columns[width:])
-    outside = [i for cells in beyond for i, cell in cells if cell is not None]
-    if outside:
+    names = tuple("" if cell is None else _as_text(cell).strip() for cell in header[:width])
+    check_names(label, names, f"row {places[place]}")
+    columns = [_as_arrow([part[j] for _, part in blocks]) for j in range(len(header))]
+    beyond = [is_null(column) for column in columns[width:]]
+    if not np.all(beyond):
+        row = at[int(np.argmin(np.all(beyond, axis=0)))]
         raise InvalidTableError(
-            f"{label}: row {at[min(outside)]} has a value to the right of the last named "
-            f"column {names[-1]!r}.\nGive every column a name in row {at[place]}, or remove it."
+            f"{label}: row {row} has a value to the right of the last named column "
+            f" {names[-1]!r}.\nGive every column a name in row {places[place]}, or remove it."
         )
-    last = max(start, len(at) - _MOST_NOTES)
-    tail = zip(*(column.cells(last, len(at)) for column in columns[:width]), strict=True)
+    last = max(0, len(at) - _MOST_NOTES)
+    tail = zip(*(plain_cells(column.slice(last)) for column in columns[:width]), strict=True)
     texts = [["" if cell is None else str(cell) for cell in row] for row in tail]
     end = last + end_of_rows(texts)
-    notes = [(at[i], texts[i - last][0].strip()) for i in range(end, len(at))]
-    body = [column.as_arrow(start, end) for column in columns[:width]]
-    batch = Batch(at[start:end], body)
-    others = tuple(name for name in book.sheets if name != chosen)
-
+    batch = Batch(at[:end], [column.slice(0, end) for column in columns[:width]])
     return Table(
         label,
         names,
         "row",
         "excel",
-        held(batch),
-        n_rows=len(batch.rows),
+        batch.parts,
+        n_rows=end,
         recognised=frozenset(["sheet"] if sheet is None else []),
-        header_at=at[place] if place else 1,
-        units_at=at[place + 1] if units else None,
+        header_at=places[place] if place else 1,
+        units_at=places[place + 1] if units else None,
         sheet=chosen,
-        other_sheets=others,
-        skipped=notes,
+        other_sheets=tuple(name for name in book.sheets if name != chosen),
+        skipped=[(at[i], texts[i - last][0].strip()) for i in range(end, len(at))],
     )
 
 
@@ -95,21 +91,20 @@ class Workbook:
 
     def __init__(self, label: str, process: subprocess.Popen[bytes], limits: Limits) -> None:
         self._label, self._process, self._limits = label, process, limits
-        self.late = False  # whether it was ended because its time was over
+        self._clock = Clock(limits, label)
         self.sheets: list[str] = []
 
-    def head(self, sheet: str) -> list[list[Any]]:
-        """The first rows of a sheet that hold a value."""
-        rows: list[list[Any]] = []
-        for _, columns in self.rows(sheet, LOOKED_AT):
-            rows += map(list, zip(*columns[:_LOOKED_AT_COLUMNS], strict=True))
-        return rows
+    def head(self, sheet: str) -> tuple[list[int], list[list[Any]]]:
+        """The first rows of a sheet that hold a value, and where they stand."""
+        blocks = list(self.rows(sheet, 0, LOOKED_AT))  # one, or none
+        rows = [row for _, cells in blocks for row in zip(*cells[:_LOOKED_AT_COLUMNS], strict=True)]
+        return [place for places, _ in blocks for place in places], [list(row) for row in rows]
 
-    def rows(self, sheet: str, most: int = _EVERYTHING) -> Iterator[tuple[list[int], list[Any]]]:
+    def rows(self, sheet: str, first: int, most: int) -> Iterator[tuple[list[int], list[Any]]]:
         """Blocks of rows that hold a value: their numbers, and their cells by column."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # the answer tells why
-            pickle.dump((sheet, most), self._process.stdin)
+            pickle.dump((sheet, first, most), self._process.stdin)
             self._process.stdin.flush()
         while (block := self.answer()) is not None:
             yield block
@@ -120,8 +115,7 @@ class Workbook:
         try:
             found = pickle.load(self._process.stdout)
         except (EOFError, pickle.UnpicklingError):
-            if self.late:
-                self._limits.require("seconds", np.inf, self._label)
+            self._clock.check()  # ended because its time was over
             memory = f"{self._limits.workbook_memory / MB:,.0f} MB"
             raise TooLargeError(
                 f"{self._label}: from the first cell to the last, a sheet of the workbook takes "
@@ -158,12 +152,7 @@ def open_workbook(label: str, stream: BinaryIO, limits: Limits) -> Iterator[Work
         env={**os.environ, "RUST_BACKTRACE": "0"},
     ) as process:
         book = Workbook(label, process, limits)
-
-        def stop() -> None:
-            book.late = True
-            process.kill()
-
-        timer = threading.Timer(min(limits.seconds, threading.TIMEOUT_MAX), stop)
+        timer = threading.Timer(min(limits.seconds, threading.TIMEOUT_MAX), process.kill)
         timer.start()
         try:
             assert process.stdin is not None
@@ -184,38 +173,32 @@ def open_workbook(label: str, stream: BinaryIO, limits: Limits) -> Iterator[Work
 def _first_table(book: Workbook) -> str:
     """The first sheet with two columns of numbers under a header; else the first one."""
     for sheet in book.sheets if len(book.sheets) > 1 else ():
-        rows = book.head(sheet)
+        _, rows = book.head(sheet)
         if has_numbers(rows, header_place(rows)):
             return sheet
     return book.sheets[0]
 
 
-def _name(cell: Any) -> str:
-    """The name that a cell of the header gives; workbooks know no whole numbers."""
+def _as_arrow(parts: list[Any]) -> Any:
+    """The cells of a column; those of several kinds become texts."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    others = chain.from_iterable(part for part in parts if not isinstance(part, array))
+    if set(map(type, others)) <= {float, NoneType}:
+        numbers = np.concatenate([np.empty(0), *(np.array(part, dtype=float) for part in parts)])
+        whole = np.where(np.isnan(numbers), 0.0, numbers)
+        is_whole = (whole == np.floor(whole)).all() and (np.abs(whole) < 2**53).all()
+        column = float_array(numbers)
+        return pc.cast(column, pa.int64()) if is_whole else column
+    cells = list(chain.from_iterable(parts))
+    kinds = set(map(type, cells)) - {NoneType}
+    if len(kinds) == 1 and kinds != {str}:
+        return pa.array(cells)
+    return text_array(None if cell is None else _as_text(cell) for cell in cells)
+
+
+def _as_text(cell: Any) -> str:
+    """A cell in words; workbooks know no whole numbers."""
     whole = isinstance(cell, float) and cell.is_integer()
-    return f"{cell:.0f}" if whole else str(cell).strip()
-
-
-class _Column:
-    """The cells of a column as they came: parts of numbers, or of cells of any kind."""
-
-    def __init__(self, parts: list[Any]) -> None:
-        self._parts = parts
-
-    def cells(self, start: int, stop: int) -> list[Any]:
-        """Some cells as Python objects."""
-        return list(itertools.islice(itertools.chain.from_iterable(self._parts), start, stop))
-
-    def as_arrow(self, start: int, stop: int) -> Any:
-        """Numbers or texts as an Arrow array, cells of several kinds as they are."""
-        first, *others = self._parts
-        kinds = set(map(type, first[start:])) - {NoneType}
-        for part in others:
-            kinds |= {float} if isinstance(part, array) else set(map(type, part)) - {NoneType}
-        if kinds == {float}:
-            rest = [np.array(part, dtype=np.float64) for part in (first[start:], *others)]
-            return number_array(np.concatenate(rest)[: stop - start])
-        cells = self.cells(start, stop)
-        if kinds == {str}:
-            return text_array(cells)
-        return [int(c) if isinstance(c, float) and c.is_integer() else c for c in cells]
+    return f"{cell:.0f}" if whole else str(cell)

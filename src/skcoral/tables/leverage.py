@@ -44,15 +44,6 @@ def dominant_rows(
     Removing row i, of weight w out of W in all, lowers the scatter S by wW/(W-w) d dᵀ, where d is
     its deviation from the mean: n/(n-1) d dᵀ without weights. Each row looked at costs p²
     operations. Rows have no missing values.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> values = rng.normal(size=(30, 2))
-    >>> values[7] = [50.0, 60.0]
-    >>> (found,) = dominant_rows(values, range(2, 32), ["x", "y"])
-    >>> found.place, round(found.correlation, 2)
-    (9, 1.0)
     """
     w = np.ones(len(values)) if weights is None else weights
     rest = w.sum() - w

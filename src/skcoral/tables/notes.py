@@ -15,7 +15,6 @@ from skcoral.tables.roles import Doubt
 from skcoral.tables.table import Table
 
 _SHOWN = 8
-_CALLED = {".": "points", ",": "commas", "'": "apostrophes", "’": "apostrophes"}
 _ENCODINGS = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
 #: What becomes of incomplete rows: a fit does not use them, and perhaps writes no outputs for them;
 #: a model has none for new ones; or they are not written.
@@ -31,22 +30,17 @@ _LEFT_OUT: dict[str, Literal["flags", "signs", "thousands"]] = {
 def reading_notes(table: Table, content: TableProfile, names: Sequence[str]) -> list[str]:
     """How the file was read, and which cells of the columns ``names`` count as missing."""
     told = [*assumed(table)]
-    if table.skipped:
-        line, text = table.skipped[0]
-        more = f" and {len(table.skipped) - 1} more" if len(table.skipped) > 1 else ""
-        told.append(f"Left out as notes: {table.unit} {line} ({shortened(text)!r}){more}.")
-    if table.totals:
-        row, label = table.totals[0]
-        why = repr(shortened(label)) if label else "its numbers are the sums of the others"
-        more = f" and {len(table.totals) - 1} more" if len(table.totals) > 1 else ""
-        told.append(f"Left out as a total of the other rows: {table.unit} {row} ({why}){more}.")
+    for what, rows in (("notes", table.skipped), ("a total of the other rows", table.totals)):
+        if rows:
+            row, label = rows[0]
+            why = repr(shortened(label)) if label else "its numbers are the sums of the others"
+            more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
+            told.append(f"Left out as {what}: {table.unit} {row} ({why}){more}.")
     columns = [content.column(name) for name in names]
     marks = _counted(column.marks for column in columns)
     if marks:
         told.append(f"Read as missing: {marks}.")
     for what, kind in _LEFT_OUT.items():
-        if kind == "thousands" and table.thousands:
-            continue  # said of the whole file
         found = {shortened(c.name): getattr(c.left_out, kind) for c in columns}
         named = [name for name, counts in found.items() if counts]
         if named:
@@ -62,8 +56,6 @@ def assumed(table: Table) -> Iterator[str]:
         marks.append(f"{SEPARATORS.get(table.separator, 'blanks')} between the cells")
     if "decimal" in table.recognised and table.decimal == ",":
         marks.append("decimal commas")
-    if table.thousands:
-        marks.append(f"{_CALLED.get(table.thousands, 'blanks')} between thousands")
     if marks:
         yield f"Read with {' and '.join(filter(None, (', '.join(marks[:-1]), marks[-1])))}."
     if "encoding" in table.recognised and not table.encoding.startswith("utf-8"):
@@ -84,22 +76,22 @@ def assumed(table: Table) -> Iterator[str]:
 
 
 def _coded_notes(columns: Sequence[ColumnProfile]) -> Iterator[str]:
-    """Which variables are dummies or codes, whose outputs are numbers of any size."""
+    """Which variables are dummies, codes or numbers of persons: outputs are numbers of any size."""
     watched = [(shortened(column.name), column.watch) for column in columns]
     dummies = [name for name, watch in watched if watch.is_dummy]
     codes = [
-        f"{name} ({watch.n_codes} values)"
-        for name, watch in watched
-        if watch.n_codes and not watch.is_dummy
+        (name, watch.n_codes) for name, watch in watched if watch.n_codes and not watch.is_dummy
     ]
+    repeated = [name for name, watch in watched if watch.repeats_ids(name)]
     if dummies:
         hold = "holds" if len(dummies) == 1 else "hold"
         yield f"Dummies become numbers: {listing(dummies, _SHOWN, quote='')} {hold} only 0 and 1."
     if codes:
-        yield (
-            "Whole numbers with few values become other numbers: "
-            f"{listing(codes, _SHOWN, quote='')}."
-        )
+        told = listing([f"{name} ({n} values)" for name, n in codes], _SHOWN, quote="")
+        yield f"Whole numbers with few values become other numbers: {told}."
+    if repeated:
+        told = listing(repeated, _SHOWN, quote="")
+        yield f"Used as variables although named like ids: {told}. If they are, --exclude them."
 
 
 def _counted(found: Iterable[Mapping[str, int]]) -> str:
@@ -125,13 +117,7 @@ def doubtful_note(doubtful: Mapping[str, Doubt], how: str) -> str:
 
 
 def target_note(name: str | None, *, is_matrix: bool = False) -> str:
-    """What becomes of the outcome.
-
-    Examples
-    --------
-    >>> target_note("sales")
-    'sales is the outcome: it is left out of the variables and stays as it is.'
-    """
+    """What becomes of the outcome."""
     if name is None:
         return ""
     stays = "" if is_matrix else " and stays as it is"
@@ -139,13 +125,7 @@ def target_note(name: str | None, *, is_matrix: bool = False) -> str:
 
 
 def incomplete_note(places: Sequence[int], unit: str, outcome: Outcome = "unused") -> str:
-    """Where incomplete rows stand in the file, and what becomes of them.
-
-    Examples
-    --------
-    >>> incomplete_note([4, 9], "line", "dropped")
-    '2 rows with missing values are left out: lines 4, 9.'
-    """
+    """Where incomplete rows stand in the file, and what becomes of them."""
     if not places:
         return ""
     n = len(places)

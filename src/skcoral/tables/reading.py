@@ -15,8 +15,8 @@ from skcoral.tables.delimited import open_text
 from skcoral.tables.dialect import refuse_binary
 from skcoral.tables.folders import find_files, is_several, joined
 from skcoral.tables.sources import (
+    GZIP,
     OLD_EXCEL,
-    PACKED,
     PARQUET,
     STATA,
     ZIP,
@@ -24,7 +24,7 @@ from skcoral.tables.sources import (
     find_source,
     readable,
 )
-from skcoral.tables.table import Format, KeepBatches, Table
+from skcoral.tables.table import Format, Table, keeping
 
 _ENDINGS: dict[str, Format] = {
     ".csv": "csv",
@@ -38,7 +38,7 @@ _ENDINGS: dict[str, Format] = {
 }
 #: The part that makes an archive a workbook of Excel (.xlsx, .xlsb) or OpenDocument (.ods).
 _WORKBOOKS = {"xl/workbook.xml", "xl/workbook.bin", "content.xml"}
-_PACKED = {".gz", ".bz2", ".xz", ".zst", ".zip"}
+_PACKED = {".gz", ".zip"}
 
 
 def open_table(
@@ -59,8 +59,8 @@ def open_table(
     ----------
     source : path, sequence of paths, bytes or binary file
         The table. A folder or several files are one table, file after file in the order of their
-        names, and an address (``s3://…``) is read by pyarrow. Compressed text (gzip, bzip2, xz,
-        Zstandard, a zip of one file) is recognised by content.
+        names, and an address (``s3://…``) is read by pyarrow. Compressed text (gzip, a zip of one
+        file) is recognised by content.
     name : str, optional
         What to call the table in messages, and whose ending tells the format; the path by default.
     format : {"csv", "tsv", "parquet", "excel", "stata"}, optional
@@ -92,13 +92,12 @@ def open_table(
     >>> [column.kind for column in profile(table).columns]
     ['text', 'number']
     """
+    how: dict[str, Any] = {"separator": separator, "decimal": decimal, "encoding": encoding}
     if is_several(source):
         label = name or (str(source) if isinstance(source, str | Path) else "the table")
-        given: dict[str, Any] = {"separator": separator, "decimal": decimal, "encoding": encoding}
-        given |= {"format": format, "sheet": sheet, "na": na, "keep": False}
-        files = find_files(source)
-        table = joined(label, files, lambda one, **more: open_table(one, **{**given, **more}))
-        return replace(table, read=KeepBatches(table.read) if keep else table.read)
+        how |= {"format": format, "sheet": sheet, "na": na, "keep": False}
+        table = joined(label, find_files(source), lambda one, **more: open_table(one, **how | more))
+        return replace(table, read=keeping(table.read) if keep else table.read)
     found: Any = source
     if not isinstance(found, Source):
         found = find_source(found, name, partial(_refuse_endless, encoding=encoding))
@@ -107,6 +106,8 @@ def open_table(
         stream = found.open()
     with stream:
         kind = _kind(stream, label)
+        if kind == "text" and named in ("stata", "parquet", "excel"):
+            kind = named  # older Stata files do not say what they are; the others are damaged
         if kind == "excel":
             from skcoral.tables.excel import open_excel
 
@@ -120,34 +121,20 @@ def open_table(
             from skcoral.tables.parquet import open_parquet
 
             table = open_parquet(label, found.open, found.size)
-        elif kind == "stata" or named == "stata":  # older files do not say what they are
+        elif kind == "stata":
             from skcoral.tables.stata import open_stata
 
             table = open_stata(label, stream)
-        elif named in ("parquet", "excel"):
-            wanted = "Parquet" if named == "parquet" else "Excel or OpenDocument"
-            raise InvalidTableError(
-                f"{label}: this is not a file of type {wanted}: its first bytes are "
-                f"{stream.read(8)!r}.\nCheck the file, or name it after what it is (.csv, .tsv)."
-            )
         else:
-            separator = separator or ("\t" if named == "tsv" else None)
-            table = open_text(
-                found, stream, separator=separator, decimal=decimal, encoding=encoding
-            )
-    return replace(table, read=KeepBatches(table.read) if keep else table.read, na=tuple(na))
+            how["separator"] = separator or ("\t" if named == "tsv" else None)
+            table = open_text(found, stream, **how)
+    return replace(table, read=keeping(table.read) if keep else table.read, na=tuple(na))
 
 
 def sheet_names(
     source: str | Path | bytes | BinaryIO, *, name: str | None = None
 ) -> tuple[str, ...]:
-    r"""The sheets of a workbook that hold cells; none for any other file.
-
-    Examples
-    --------
-    >>> sheet_names(b"a,b\n1,2\n")
-    ()
-    """
+    """The sheets of a workbook that hold cells; none for any other file."""
     found = find_source(source, name)
     with found.open() as stream:
         if _kind(stream, found.label) != "excel":
@@ -171,12 +158,9 @@ def _kind(stream: BinaryIO, label: str) -> str:
         stream.seek(0)
     if not head:
         raise InvalidTableError(f"{label}: the file is empty.\nGive a table with a header line.")
-    if head.startswith(PARQUET):
-        return "parquet"
-    if head.startswith(STATA):
-        return "stata"
-    if head.startswith(OLD_EXCEL):
-        return "excel"
+    for start, kind in ((PARQUET, "parquet"), (STATA, "stata"), (OLD_EXCEL, "excel")):
+        if head.startswith(start):
+            return kind
     if head.startswith(ZIP):
         try:
             with zipfile.ZipFile(stream) as archive:
@@ -186,13 +170,12 @@ def _kind(stream: BinaryIO, label: str) -> str:
             raise InvalidTableError(
                 f"{label}: the zip archive is damaged ({error}).\nCopy or download it again."
             ) from error
-        stream.seek(0)
+        finally:
+            stream.seek(0)
     return "text"
 
 
 def _refuse_endless(label: str, start: bytes, encoding: str | None) -> None:
     """Refuse a device or a pipe that gives no text, before it is copied."""
-    if not start.startswith(
-        (*PACKED.values(), ZIP, PARQUET, OLD_EXCEL, STATA)
-    ):  # all others are text
+    if not start.startswith((GZIP, ZIP, PARQUET, OLD_EXCEL, STATA)):  # all others are text
         refuse_binary(label, start, encoding)

@@ -50,15 +50,7 @@ class Doubt:
 
 
 class ColumnWatch:
-    """Looks at the numbers of one column, batch by batch.
-
-    Examples
-    --------
-    >>> watch = ColumnWatch()
-    >>> watch.add(np.arange(1.0, 9.0))
-    >>> print(watch.doubt("n"))
-    counts up in steps of 1
-    """
+    """Looks at the numbers of one column, batch by batch."""
 
     def __init__(self) -> None:
         self.n = 0
@@ -107,10 +99,13 @@ class ColumnWatch:
     @property
     def n_codes(self) -> int:
         """How many different whole numbers there are, where these are few; 2 for a dummy."""
-        few = 2 <= len(self._values) <= _MOST_CODES
-        return (
-            len(self._values) if self.is_whole and few and self.n >= 10 * len(self._values) else 0
-        )
+        n = len(self._values)
+        return n if self.is_whole and 2 <= n <= _MOST_CODES and self.n >= 10 * n else 0
+
+    def repeats_ids(self, name: str) -> bool:
+        """Whether whole numbers with the name of an id come more than once, as in a panel."""
+        repeats = self._seen is None and self.is_whole and not self.n_codes
+        return repeats and self.low >= 0 and _is_id(name)
 
     @property
     def is_dummy(self) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import bz2
 import contextlib
 import gzip
 import io
-import lzma
 import os
 import sys
 import tempfile
+import weakref
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -19,26 +18,17 @@ from typing import Any, BinaryIO
 from xml.parsers.expat import ExpatError
 
 from skcoral.core.display import printable
-from skcoral.core.limits import MB, Clock, Limits, current
+from skcoral.core.limits import Clock, current
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 
-#: How compressed files begin.
-PACKED = {
-    "gzip": b"\x1f\x8b",
-    "bzip2": b"BZh",
-    "xz": b"\xfd7zXZ\x00",
-    "Zstandard": b"\x28\xb5\x2f\xfd",
-}
-ZIP, PARQUET, OLD_EXCEL = b"PK\x03\x04", b"PAR1", b"\xd0\xcf\x11\xe0"
+GZIP, ZIP, PARQUET, OLD_EXCEL = b"\x1f\x8b", b"PK\x03\x04", b"PAR1", b"\xd0\xcf\x11\xe0"
 STATA = b"<stata_dta>"  # of Stata 13 and later
-_CHUNK = 1 << 16
-
-
+#: Bytes of a pipe that are read at a time: a look at its start, then large pieces.
+_START, _PIECE = 1 << 16, 1 << 20
 #: What reading a damaged archive, XML part or model can end in, depending on the byte.
 DAMAGED = (
     zipfile.BadZipFile,
     zlib.error,
-    lzma.LZMAError,
     ExpatError,
     LookupError,
     ValueError,
@@ -95,10 +85,6 @@ def find_source(
     path = Path(source)
     label = printable(name or str(path))
     with readable(label):
-        if path.is_dir():
-            raise InvalidTableError(
-                f"{label}: this is a folder, not a file.\nName a file inside it."
-            )
         if not path.exists():
             raise InvalidTableError(
                 f"{label}: there is no such file.\nCheck the name and the folder."
@@ -126,64 +112,46 @@ def readable(label: str) -> Iterator[None]:
 
 def _spooled(stream: BinaryIO, label: str, refuse: Callable[[str, bytes], None] | None) -> Source:
     """Keep what comes from a pipe or a device, within bounds, after a look at its start."""
-    limits = current()
-    piece = stream.read(_CHUNK)
+    limits, size = current(), 0
+    clock = Clock(limits, label)
+    piece = stream.read(_START)
     if refuse is not None:
         refuse(label, piece)
-    spool, size, clock = _Spool(), 0, Clock(limits, label)
-    while piece:
-        size += len(piece)
-        clock.check()
-        limits.require("piped_bytes", size, label)
-        try:
-            spool.append(piece)
-        except OSError as error:
-            raise InvalidTableError(
-                f"{label}: after {size:,} bytes the temporary folder {tempfile.gettempdir()} "
-                f"cannot take more ({error.strerror or error}).\n"
-                "Save it to a file and name that, or set TMPDIR to a folder with room."
-            ) from error
-        piece = stream.read(1 << 20)
-    return Source(label, spool.open, size)
+    with tempfile.TemporaryFile(buffering=0) as file:
+        while piece:
+            size += len(piece)
+            clock.check()
+            limits.require("piped_bytes", size, label)
+            view = memoryview(piece)
+            try:
+                while view:
+                    view = view[file.write(view) :]
+            except OSError as error:
+                raise InvalidTableError(
+                    f"{label}: after {size:,} bytes the temporary folder {tempfile.gettempdir()} "
+                    f"cannot take more ({error.strerror or error}).\n"
+                    "Save it to a file and name that, or set TMPDIR to a folder with room."
+                ) from error
+            piece = stream.read(_PIECE)
+        descriptor = os.dup(file.fileno())
 
+    def reopened() -> BinaryIO:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        return os.fdopen(os.dup(descriptor), "rb")
 
-class _Spool:
-    """A temporary file without a name, which is removed with the table."""
-
-    def __init__(self) -> None:
-        with tempfile.TemporaryFile() as file:
-            self._descriptor = os.dup(file.fileno())
-
-    def append(self, data: bytes) -> None:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(self._descriptor, view) :]
-
-    def open(self) -> BinaryIO:
-        os.lseek(self._descriptor, 0, os.SEEK_SET)
-        return os.fdopen(os.dup(self._descriptor), "rb")
-
-    def __del__(self) -> None:
-        os.close(self._descriptor)
+    weakref.finalize(reopened, os.close, descriptor)  # the file has no name, and is gone then
+    return Source(label, reopened, size)
 
 
 @contextlib.contextmanager
-def unpacked(stream: BinaryIO, label: str, limits: Limits) -> Iterator[BinaryIO]:
+def unpacked(stream: BinaryIO, label: str) -> Iterator[Any]:
     """Read a text file through the decompression that its first bytes call for."""
+    head = stream.read(4)
+    stream.seek(0)
     with contextlib.ExitStack() as opened:
-        head = stream.read(6)
-        stream.seek(0)
         content: Any = stream
-        if head.startswith(PACKED["gzip"]):
+        if head.startswith(GZIP):
             content = opened.enter_context(gzip.GzipFile(fileobj=stream))
-        elif head.startswith(PACKED["bzip2"]):
-            content = opened.enter_context(bz2.BZ2File(stream))
-        elif head.startswith(PACKED["xz"]):
-            content = _Xz(stream)
-        elif head.startswith(PACKED["Zstandard"]):
-            import pyarrow as pa
-
-            content = opened.enter_context(pa.CompressedInputStream(stream, "zstd"))
         elif head.startswith(ZIP):
             archive = opened.enter_context(zipfile.ZipFile(stream))
             # Macs add notes on each file.
@@ -202,57 +170,4 @@ def unpacked(stream: BinaryIO, label: str, limits: Limits) -> Iterator[BinaryIO]
                     f"{label}: the zip archive is encrypted.\nUnpack it with its password first."
                 )
             content = opened.enter_context(archive.open(files[0]))
-        if content is not stream:
-            metered = _Metered(content, stream, label, limits)
-            content = opened.enter_context(io.BufferedReader(metered, _CHUNK))
         yield content
-
-
-class _Metered(io.RawIOBase):
-    """What is unpacked, up to the limit; ``packed`` is the file it comes from."""
-
-    def __init__(self, source: Any, packed: BinaryIO, label: str, limits: Limits) -> None:
-        self._source, self.packed, self._label, self._limits = source, packed, label, limits
-        self._total = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._source.read(len(buffer))
-        buffer[: len(data)] = data
-        self._total += len(data)
-        self._limits.require("unpacked_bytes", self._total, self._label)
-        # What has been unpacked so far comes from what has been read so far.
-        self._limits.check_ratio(self._total, self.packed.tell(), self._label)
-        return len(data)
-
-
-class _Xz(io.RawIOBase):
-    """An xz file whose dictionary may not take more memory than a file of its kind needs."""
-
-    _MEMORY = 128 * MB
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self._decoder = lzma.LZMADecompressor(memlimit=self._MEMORY)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while True:
-            if self._decoder.eof:
-                rest = self._decoder.unused_data.lstrip(b"\0") or self._stream.read(1 << 14)
-                if not rest.lstrip(b"\0"):
-                    return 0
-                self._decoder = lzma.LZMADecompressor(memlimit=self._MEMORY)
-                packed = rest.lstrip(b"\0")
-            else:
-                packed = self._stream.read(1 << 14) if self._decoder.needs_input else b""
-                if self._decoder.needs_input and not packed:
-                    raise EOFError("the file ends before its end-of-stream marker")
-            data = self._decoder.decompress(packed, max_length=len(buffer))
-            if data:
-                buffer[: len(data)] = data
-                return len(data)

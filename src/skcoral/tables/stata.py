@@ -9,7 +9,7 @@ from skcoral.core.limits import current
 from skcoral.exceptions import InvalidTableError
 from skcoral.tables.cells import check_names
 from skcoral.tables.sources import DAMAGED
-from skcoral.tables.table import Batch, Table, held
+from skcoral.tables.table import Batch, Table
 
 
 def open_stata(label: str, stream: BinaryIO) -> Table:
@@ -31,6 +31,5 @@ def open_stata(label: str, stream: BinaryIO) -> Table:
         ) from error
     names = tuple(map(str, columns.column_names))
     check_names(label, names, "the header")
-    parts = [column.combine_chunks() for column in columns.columns]
-    batch = Batch(range(1, columns.num_rows + 1), parts)
-    return Table(label, names, "row", "stata", held(batch), n_rows=columns.num_rows)
+    batch = Batch(range(1, columns.num_rows + 1), [c.combine_chunks() for c in columns.columns])
+    return Table(label, names, "row", "stata", batch.parts, n_rows=columns.num_rows)

@@ -8,7 +8,6 @@ numbers are needed: what is not transformed can be written back unchanged.
 from __future__ import annotations
 
 import difflib
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,7 +20,8 @@ from skcoral.core.arrays import Array
 from skcoral.core.limits import current
 from skcoral.core.validation import listing
 from skcoral.exceptions import InvalidTableError
-from skcoral.tables.cells import LeftOut, filtered, plain_cells, remedy, shown, to_numbers
+from skcoral.tables.arrow_arrays import plain_cells, selected
+from skcoral.tables.cells import LeftOut, remedy, shown, to_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,25 +42,21 @@ class Batch:
     """Some consecutive rows of a table."""
 
     rows: Sequence[int]  # where each stands: line of a text file, row of a sheet or Parquet file
-    columns: Sequence[Any]  # the cells of each: a pyarrow array, or Python objects
+    columns: Sequence[Any]  # the cells of each, a pyarrow array
     fraction: float = 1.0  # how much of the file has been read when this batch ends
 
     def without(self, rows: set[int]) -> Batch:
         """The batch without the rows at some places."""
-        kept = np.array([row not in rows for row in self.rows], dtype=bool)
-        if kept.all():
-            return self
-        places = list(itertools.compress(self.rows, kept))
-        return Batch(places, [filtered(cells, kept) for cells in self.columns], self.fraction)
+        chosen = ~np.isin(self.rows, [*rows])
+        columns = [selected(cells, chosen) for cells in self.columns]
+        return replace(self, rows=np.asarray(self.rows)[chosen].tolist(), columns=columns)
 
-    def parts(self, size: int) -> Iterator[Batch]:
-        """The batch in parts of at most ``size`` rows."""
-        if len(self.rows) <= size:
-            yield self
-            return
+    def parts(self, size: int, places: Sequence[int] | None = None) -> Iterator[Batch]:
+        """The batch in parts of at most ``size`` rows, of some of its columns."""
+        columns = self.columns if places is None else [self.columns[j] for j in places]
         for start in range(0, len(self.rows), size):
-            part = slice(start, start + size)
-            yield Batch(self.rows[part], [c[part] for c in self.columns], self.fraction)
+            rows = self.rows[start : start + size]
+            yield Batch(rows, [c.slice(start, size) for c in columns], self.fraction)
 
 
 #: Reads the rows from the start, at most so many at a time; only some columns where these are
@@ -74,13 +70,8 @@ class Table:
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
     >>> from skcoral.tables import open_table
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "two.csv")
-    ...     _ = path.write_text("a;b\n1,5;2\n2,5;4\n")
-    ...     table = open_table(path)
+    >>> table = open_table(b"a;b\n1,5;2\n2,5;4\n", name="two.csv")
     >>> table.names, table.separator, table.decimal
     (('a', 'b'), ';', ',')
     """
@@ -94,7 +85,6 @@ class Table:
     decimal: str = "."
     encoding: str = "utf-8"  # with "-sig" where the text begins with a mark
     n_rows: int | None = None  # where the file tells without being read
-    thousands: str = ""  # the mark between groups of three digits, if there is one
     na: tuple[str, ...] = ()  # marks of missing values besides the usual ones
     recognised: frozenset[str] = frozenset()  # of separator, decimal, encoding and sheet
     header_at: int = 1  # line or row of the names
@@ -111,8 +101,36 @@ class Table:
     ) -> tuple[Array, NDArray[np.bool_]]:
         """Cells of a column as numbers; NaN where missing or wrong, the latter also in the mask."""
         typed = self.format in ("parquet", "stata")
-        marks = self.decimal, self.na, self.thousands
-        return to_numbers(cells, *marks, typed=typed, left_out=left_out)
+        return to_numbers(cells, self.decimal, self.na, typed=typed, left_out=left_out)
+
+    def numbers_of_all(
+        self, columns: Sequence[Any], left_out: Sequence[LeftOut] | None = None
+    ) -> Iterator[tuple[Array, NDArray[np.bool_]]]:
+        """The numbers of each column; in one go where there are many columns and few rows."""
+        import pyarrow as pa
+
+        if columns and len(columns[0]) <= _FEW_ROWS and len({c.type for c in columns}) == 1:
+            unusual = LeftOut()
+            values, wrong = self.numbers(pa.concat_arrays(columns), unusual)
+            if not (unusual.flags or unusual.signs or unusual.thousands):
+                shape = len(columns), -1
+                return zip(values.reshape(shape), wrong.reshape(shape), strict=True)
+        counts: Sequence[LeftOut | None] = left_out or [None] * len(columns)
+        return (self.numbers(c, count) for c, count in zip(columns, counts, strict=True))
+
+    def finite(self, columns: Sequence[Any], rows: Sequence[int], names: Sequence[str]) -> Array:
+        """Columns as numbers, NaN where missing; anything else is an error."""
+        values = np.empty((len(columns), len(rows)))
+        for j, (numbers, wrong) in enumerate(self.numbers_of_all(columns)):
+            values[j], unusable = numbers, wrong | np.isinf(numbers)
+            if unusable.any():
+                i = int(np.argmax(unusable))
+                cell = shown(columns[j], i)
+                raise InvalidTableError(
+                    f"{self.label}: {self.unit} {rows[i]}, column {names[j]!r}: {cell!r} is not a "
+                    f"finite number.\n{remedy(cell, self.decimal)}"
+                )
+        return values.T
 
     def batches(
         self, size: int = BATCH_ROWS, columns: Sequence[str] | None = None
@@ -179,10 +197,8 @@ class Table:
         wanted = chosen if sample_weight is None else [*chosen, sample_weight]
         if len(set(wanted)) < len(wanted):
             raise InvalidTableError(f"{self.label}: a column is chosen more than once.")
-        size = size or max(1, _FRAME_CELLS // max(1, len(wanted)))
-        for batch in self.batches(size, wanted):
-            cells = zip(wanted, batch.columns, strict=True)
-            frame = pd.DataFrame({n: finite_numbers(self, c, batch.rows, n) for n, c in cells})
+        for batch in self.batches(size or max(1, _FRAME_CELLS // max(1, len(wanted))), wanted):
+            frame = pd.DataFrame(self.finite(batch.columns, batch.rows, wanted), columns=wanted)
             yield frame if sample_weight is None else (frame[chosen], frame[sample_weight])
 
     def cells(self, name: str) -> list[Any]:
@@ -192,7 +208,7 @@ class Table:
     def to_numpy(self, columns: Sequence[str]) -> Array:
         """Some columns as numbers, NaN where there is none."""
         parts = (
-            np.column_stack([self.numbers(cells)[0] for cells in batch.columns])
+            np.column_stack([numbers for numbers, _ in self.numbers_of_all(batch.columns)])
             for batch in self.batches(columns=columns)
         )
         return np.concatenate(list(parts))
@@ -205,16 +221,14 @@ class Table:
 
         content = profile(self)
         current().require("cells", content.n_rows * len(self.names), self.label)
-        found: dict[str, list[Any]] = {name: [] for name in self.names}
         numeric = {column.name for column in content.columns if column.kind in ("number", "empty")}
+        cells: dict[str, list[Any]] = {name: [] for name in self.names}
         for batch in self.batches():
-            for name, cells in zip(self.names, batch.columns, strict=True):
-                found[name].extend(
-                    self.numbers(cells)[0] if name in numeric else plain_cells(cells)
-                )
-        return pd.DataFrame(
-            {n: pd.Series(c, dtype=float if n in numeric else object) for n, c in found.items()}
-        )
+            for name, column in zip(self.names, batch.columns, strict=True):
+                found = self.numbers(column)[0] if name in numeric else plain_cells(column)
+                cells[name].extend(found)
+        kinds = {name: float if name in numeric else object for name in self.names}
+        return pd.DataFrame({n: pd.Series(c, dtype=kinds[n]) for n, c in cells.items()})
 
 
 def empty_table(label: str, names: tuple[str, ...]) -> Table:
@@ -222,42 +236,29 @@ def empty_table(label: str, names: tuple[str, ...]) -> Table:
     return Table(label, names, "line", "csv", lambda size, places: iter(()))
 
 
-class KeepBatches:
-    """Reads a table and keeps its batches if they are small enough, so that it is parsed once."""
+def keeping(read: Read) -> Read:
+    """Read a table and keep its batches if they are small enough, so that it is parsed once."""
+    cache: list[Batch] | None = None
 
-    def __init__(self, read: Read) -> None:
-        self._read: Read | None = read
-        self._kept: list[Batch] = []
-
-    def __call__(self, size: int, places: Sequence[int] | None) -> Iterator[Batch]:
-        """Read the rows, or give those that were kept."""
-        if self._read is None:
-            for batch in self._kept:
-                for part in batch.parts(size):
-                    yield _chosen(part, places)
+    def batches(size: int, places: Sequence[int] | None) -> Iterator[Batch]:
+        nonlocal cache
+        if cache is not None:
+            for batch in cache:
+                yield from batch.parts(size, places)
             return
-        found: list[Batch] | None = []
-        kept_bytes = 0
-        for batch in self._read(size, None):
-            yield _chosen(batch, places)
-            if found is not None:
-                kept_bytes += sum(getattr(cells, "nbytes", 0) for cells in batch.columns)
-                found.append(batch)
-                if kept_bytes > KEPT_BYTES:
-                    found = None
-        if found is not None:
-            self._kept, self._read = found, None
+        seen: list[Batch] = []
+        n_bytes = 0
+        for batch in read(size, None):
+            yield from batch.parts(size, places)
+            n_bytes += sum(cells.nbytes for cells in batch.columns)
+            if n_bytes <= KEPT_BYTES:
+                seen.append(batch)
+            else:
+                seen.clear()
+        if n_bytes <= KEPT_BYTES:
+            cache = seen
 
-
-def held(batch: Batch) -> Read:
-    """Reads a table that is in memory as one batch."""
-    return lambda size, places: _chosen(batch, places).parts(size)
-
-
-def _chosen(batch: Batch, places: Sequence[int] | None) -> Batch:
-    if places is None:
-        return batch
-    return Batch(batch.rows, [batch.columns[j] for j in places], batch.fraction)
+    return batches
 
 
 @dataclass(frozen=True)
@@ -284,19 +285,15 @@ def complete_rows(
     size: int = BATCH_ROWS,
 ) -> Iterator[Complete]:
     """Go through the table and give the complete rows of the columns ``names`` as numbers."""
-    places = [table.index(name) for name in names]
-    weight_place = None if weights is None else table.index(weights)
+    wanted = [*names, *([] if weights is None else [weights])]
+    places = [table.index(name) for name in wanted]
     for batch in table.batches(size):
-        values = _numbers_of_many(table, [batch.columns[j] for j in places], len(batch.rows))
-        if values is None:
-            values = np.empty((len(batch.rows), len(places)))
-            for k, (j, name) in enumerate(zip(places, names, strict=True)):
-                values[:, k] = finite_numbers(table, batch.columns[j], batch.rows, name)
+        values = table.finite([batch.columns[j] for j in places], batch.rows, wanted)
         usable: Any = ~np.isnan(values).any(axis=1)
+        dropped = [int(batch.rows[i]) for i in np.flatnonzero(~usable).tolist()]
         w = None
-        if weights is not None and weight_place is not None:
-            w = finite_numbers(table, batch.columns[weight_place], batch.rows, weights)
-            usable = usable & ~np.isnan(w)
+        if weights is not None:
+            w, values = values[:, -1], values[:, :-1]
             if (w < 0).any():
                 row = batch.rows[int(np.argmax(w < 0))]
                 raise InvalidTableError(
@@ -304,39 +301,11 @@ def complete_rows(
                     "\nWeights say how much rows count: use zero or more."
                 )
             w = w[usable]
-        dropped = [batch.rows[int(i)] for i in np.flatnonzero(~usable)]
-        yield Complete(values[usable], w, usable, dropped, batch)
+        yield Complete(np.ascontiguousarray(values[usable]), w, usable, dropped, batch)
         if on_batch is not None:
             on_batch(batch)
 
 
-def _numbers_of_many(table: Table, columns: Sequence[Any], n_rows: int) -> Array | None:
-    """Finite numbers of many columns and few rows, converted in one go; None for other columns."""
-    import pyarrow as pa
-
-    kinds = {getattr(column, "type", None) for column in columns}
-    if n_rows > _FEW_ROWS or len(kinds) > 1 or None in kinds:
-        return None
-    values, wrong = table.numbers(pa.concat_arrays(columns))
-    if wrong.any() or np.isinf(values).any():
-        return None
-    return values.reshape(len(columns), n_rows).T.copy()
-
-
 def labels_of(cells: Any) -> list[str | None]:
     """Cells as text; None for those without any."""
-    return [None if cell is None or cell == "" else str(cell) for cell in plain_cells(cells)]
-
-
-def finite_numbers(table: Table, cells: Any, rows: Sequence[int], name: str) -> Array:
-    """Cells of a column as numbers, NaN where missing; anything else is an error."""
-    values, wrong = table.numbers(cells)
-    unusable = wrong | np.isinf(values)
-    if unusable.any():
-        i = int(np.argmax(unusable))
-        cell = shown(cells, i)
-        raise InvalidTableError(
-            f"{table.label}: {table.unit} {rows[i]}, column {name!r}: {cell!r} is not a "
-            f"finite number.\n{remedy(cell, table.decimal)}"
-        )
-    return values
+    return [None if cell is None or cell == "" else str(cell) for cell in cells]

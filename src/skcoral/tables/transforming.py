@@ -16,7 +16,7 @@ from skcoral.core.validation import listing
 from skcoral.data.effects import Measured
 from skcoral.estimator.rows import named_rows
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.tables.cells import filtered
+from skcoral.tables.arrow_arrays import selected
 from skcoral.tables.table import BATCH_ROWS, Batch, Table, complete_rows
 from skcoral.tables.writing import ExcelWriter, output_format, table_writer
 
@@ -100,7 +100,7 @@ def write_transformed(
                 [
                     outputs[written, source]
                     if isinstance(source, int)
-                    else filtered(cells[source], written)
+                    else selected(cells[source], written)
                     for _, source in columns
                 ]
             )

@@ -4,18 +4,20 @@ The library keeps a sheet as one dense block between its outermost cells and end
 that does not fit: two cells far apart, in a file of two kilobytes, stand for 500 GB. A process of
 its own has a limit of memory, can be ended at any time, and takes nothing else with it.
 
-It reads a workbook and then requests, a sheet and a number of rows each, from standard input, and
-answers with pickles: first the names of the sheets, then for each request blocks of row numbers and
-columns, closed by None. An error is answered by its text.
+It reads a workbook and then requests, a sheet, its first row and a number of rows each, from
+standard input, and answers with pickles: first the names of the sheets, then for each request
+blocks of row numbers and columns, closed by None. An error is answered by its text.
 """
 
 import io
+import itertools
 import pickle
 import sys
 from array import array
+from collections.abc import Iterable
 from typing import Any, BinaryIO
 
-_FIRST_ROWS, _ROWS = 60, 20_000
+_ROWS = 20_000  # of a block: few enough to be sent while the next are read
 
 
 def main(folder: str, memory: int) -> None:
@@ -37,39 +39,32 @@ def main(folder: str, memory: int) -> None:
         _answer(answers, [sheet.name for sheet in tables])
         sheet = None
         while True:
-            name, n_rows = pickle.load(requests)
+            name, first, n_rows = pickle.load(requests)
             if sheet is None or sheet.name != name:
                 sheet = None  # room for the next one
                 sheet = book.get_sheet_by_name(name)
-            _answer_rows(answers, sheet, n_rows)
+            _answer_rows(answers, sheet, first, n_rows)
     except EOFError:
         return
     except BaseException as error:  # the library panics on some damaged files
         _answer(answers, f"{error or type(error).__name__}")
 
 
-def _answer_rows(answers: BinaryIO, sheet: Any, n_rows: int) -> None:
-    rows: list[list[Any]] = []
-    places: list[int] = []
-    room = min(_FIRST_ROWS, n_rows)  # the header is text above numbers
-    for place, row in enumerate(sheet.iter_rows() if sheet.start else (), start=1):
-        if row.count("") == len(row):
-            continue
-        rows.append(row)
-        places.append(place)
-        if len(rows) == room:
-            _answer(answers, (places, _columns(rows)))
-            n_rows -= len(rows)
-            rows, places = [], []
-            room = min(_ROWS, n_rows)
-        if n_rows <= 0:
-            break
-    if rows:
-        _answer(answers, (places, _columns(rows)))
+def _answer_rows(answers: BinaryIO, sheet: Any, first: int, n_rows: int) -> None:
+    """Answer with rows that hold a value, of which the first are left out."""
+    filled = (
+        (place, row)
+        for place, row in enumerate(sheet.iter_rows() if sheet.start else (), start=1)
+        if row.count("") < len(row)
+    )
+    wanted = itertools.islice(filled, first, first + n_rows)
+    while block := list(itertools.islice(wanted, _ROWS)):
+        places, rows = zip(*block, strict=True)
+        _answer(answers, (list(places), _columns(rows)))
     _answer(answers, None)
 
 
-def _columns(rows: list[list[Any]]) -> list[Any]:
+def _columns(rows: Iterable[list[Any]]) -> list[Any]:
     """The cells by column; numbers alone are packed."""
     return [
         array("d", column)

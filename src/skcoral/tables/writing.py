@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import bz2
 import codecs
 import contextlib
-import gzip
 import io
-import lzma
 import re
-from collections.abc import Iterable, Sequence
+import zlib
+from collections.abc import Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -20,8 +18,7 @@ import numpy as np
 
 from skcoral.core.display import printable
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.tables.arrow_arrays import number_texts, text_array, text_scalar
-from skcoral.tables.cells import plain_cells
+from skcoral.tables.arrow_arrays import float_array, plain_cells, text_array
 from skcoral.tables.reading import format_of_name
 from skcoral.tables.table import Format, Table
 
@@ -47,7 +44,7 @@ class TableWriter(Protocol):
     """Writes a table batch by batch."""
 
     def write(self, columns: Sequence[Any]) -> None:
-        """Write some rows, given as one sequence of cells per column."""
+        """Write some rows, given by columns: arrays of Arrow or NumPy, or lists of texts."""
 
     def close(self) -> None:
         """Finish the file; without it the file is not complete."""
@@ -65,7 +62,7 @@ def output_format(path: str | Path) -> Format:
     if found is None or Path(path).suffix.lower() in (".zip", ".xls", ".xlsb", ".ods", ".dta"):
         raise InvalidArgumentError(
             f"{printable(str(path))}: the ending does not say which format to write.\n"
-            "Use .csv, .tsv, .parquet or .xlsx (.csv.gz, .csv.bz2, .csv.xz and .csv.zst compress)."
+            "Use .csv, .tsv, .parquet or .xlsx (.csv.gz compresses)."
         )
     return found
 
@@ -83,61 +80,36 @@ def table_writer(
     numbers carry all the digits that are needed to read the same number back. Text that begins a
     formula is written in quotes; in a workbook text is marked as text.
     """
+    kind: Format = "csv" if str(path) == "-" else output_format(path)
+    if kind == "parquet":
+        return _ParquetWriter(stream, names)
+    if kind == "excel":
+        return ExcelWriter(stream, names)
     separator, decimal, encoding = ",", ".", "utf-8"
     if like is not None:
         separator, decimal, encoding = like.separator, like.decimal, like.encoding
-    kind: Format = "csv" if str(path) == "-" else output_format(path)
-    sink = _Sink(stream)
-    if kind == "parquet":
-        return _ParquetWriter(sink, names)
-    if kind == "excel":
-        return ExcelWriter(sink, names)
-    mark = "\t" if kind == "tsv" else separator
-    if decimal == mark:
-        decimal = "."
-    return _TextWriter(sink, names, Path(path).suffix.lower(), mark, decimal, encoding)
+    separator = "\t" if kind == "tsv" else separator
+    is_packed = Path(path).suffix.lower() == ".gz"
+    decimal = "." if decimal == separator else decimal
+    return _TextWriter(stream, names, separator, decimal, encoding, is_packed=is_packed)
 
 
-class _Sink(io.RawIOBase):
-    """A stream that keeps its first error, ignores what is written after it, and is left open.
+def _as_arrow(column: Any) -> Any:
+    """A column as an Arrow array, whose texts are valid; empty cells are null."""
+    import pyarrow as pa
 
-    Compressors and archives write again when they are closed or collected; after a full disk each
-    of these attempts would fail too, some of them where the error cannot be caught.
-    """
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self._error: OSError | ValueError | None = None
-        self._place = 0
-
-    def writable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._place
-
-    def write(self, data: Any) -> int:
-        size = memoryview(data).nbytes
-        if self._error is None:
-            try:
-                self._stream.write(data)
-            except (OSError, ValueError) as error:  # full, or closed by its owner
-                self._error = error
-        self._place += size
-        return size
-
-    def flush(self) -> None:
-        if self._error is None and not self.closed:
-            try:
-                self._stream.flush()
-            except (OSError, ValueError) as error:
-                self._error = error
-
-    def check(self) -> None:
-        """Raise the error that was met."""
-        self.flush()
-        if self._error is not None:
-            raise self._error
+    if isinstance(column, np.ndarray):
+        return float_array(column) if column.dtype.kind == "f" else pa.array(column)
+    if not hasattr(column, "type"):
+        return text_array(column)
+    if pa.types.is_dictionary(column.type) and column.type.index_type == pa.int32():
+        column = column.dictionary_decode()  # as Parquet's texts are read
+    if pa.types.is_string(column.type):
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid:
+            plain_cells(column)  # raises the error in words
+    return column
 
 
 class _TextWriter:
@@ -145,44 +117,46 @@ class _TextWriter:
 
     def __init__(
         self,
-        sink: _Sink,
+        stream: BinaryIO,
         names: Sequence[str],
-        ending: str,
         separator: str,
         decimal: str,
         encoding: str,
+        *,
+        is_packed: bool,
     ) -> None:
-        self._sink, self._packer = sink, _packer(sink, ending)
-        self._separator, self._decimal, self._encoding = separator, decimal, encoding
+        self._stream, self._separator, self._decimal = stream, separator, decimal
+        # A gzip file without a time stamp: the same table gives the same bytes.
+        self._packer = zlib.compressobj(6, wbits=31) if is_packed else None
+        self._encoding = encoding
         # Marks of encodings stand at the beginning only.
         self._encoder = codecs.getincrementalencoder(encoding)()
         # A lone carriage return ends a line for most readers; a byte order mark may be lost.
         self._special = f'[{re.escape(separator)}"\r\n]|^\ufeff'
-        header = self._cells(list(names)).to_pylist()
+        header = self._texts(list(names)).to_pylist()
         self._put((separator.join(header) or '""') + "\n")
 
     def write(self, columns: Sequence[Any]) -> None:
         step = max(1, _CELLS_AT_ONCE // len(columns))
         for first in range(0, len(columns[0]), step):
             self._write([column[first : first + step] for column in columns])
-        self._sink.check()
+        self._stream.flush()
 
     def _write(self, columns: Sequence[Any]) -> None:
         import pyarrow.compute as pc
 
         n = len(columns[0])
-        places = [j for j, c in enumerate(columns) if _is_floats(c)]
-        found = {}
-        if places:  # in one go: a table may have many columns and few rows
-            numbers = self._cells(np.concatenate([columns[j] for j in places]))
-            found = {j: numbers.slice(k * n, n) for k, j in enumerate(places)}
-        cells = (found[j] if j in found else self._cells(c) for j, c in enumerate(columns))
-        *texts, last = cells
+        floats = [j for j, column in enumerate(columns) if isinstance(column, np.ndarray)]
+        made = {}
+        if floats:  # in one go: a table may have many columns and few rows
+            numbers = self._texts(np.concatenate([columns[j] for j in floats]))
+            made = {j: numbers.slice(k * n, n) for k, j in enumerate(floats)}
+        *texts, last = (made[j] if j in made else self._texts(c) for j, c in enumerate(columns))
+        empty, end, mark = text_array(["", "\n", self._separator])
         if not texts:  # an empty line is no row
-            last = pc.if_else(pc.equal(last, text_scalar("")), text_scalar('""'), last)
-        ended = pc.binary_join_element_wise(last, text_scalar(""), text_scalar("\n"))
-        lines = pc.binary_join_element_wise(*texts, ended, text_scalar(self._separator))
-        self._put(lines.buffers()[2])
+            last = pc.if_else(pc.equal(last, empty), text_array(['""'])[0], last)
+        ended = pc.binary_join_element_wise(last, empty, end)
+        self._put(pc.binary_join_element_wise(*texts, ended, mark).buffers()[2])
 
     def _put(self, lines: Any) -> None:
         """Write lines in the encoding of the file; they are bytes of UTF-8, or text."""
@@ -195,122 +169,108 @@ class _TextWriter:
                     f"{text[error.start]!r} cannot be written in {self._encoding}, the encoding of "
                     "the table.\nWrite .parquet or .xlsx instead, or save the table as UTF-8."
                 ) from error
-        (self._packer or self._sink).write(lines)
+        self._stream.write(lines if self._packer is None else self._packer.compress(lines))
 
-    def _cells(self, column: Any) -> Any:
+    def _texts(self, column: Any) -> Any:
+        """The cells of a column as they are written."""
+        import pyarrow as pa
         import pyarrow.compute as pc
 
-        if _is_floats(column):
-            cells = number_texts(column, self._decimal)
+        column = _as_arrow(column)
+        quote, empty = text_array(['"', ""])
+        if column.type == pa.float64():
+            cells = pc.replace_substring_regex(  # 2 is written as 2.0: a column stays one of floats
+                pc.cast(column, pa.string()), r"^(-?\d+)$", r"\1.0"
+            )
+            cells = pc.replace_substring(cells, ".", self._decimal)
+            cells = pc.fill_null(cells, empty)
             if self._separator not in _IN_NUMBERS:
                 return cells
             special = pc.match_substring_regex(cells, self._special)
         else:
-            cells = text_array(self._texts(column))
-            found, number = (pc.match_substring_regex(cells, p) for p in (_FORMULA, _NUMBER))
+            if not pa.types.is_string(column.type):
+                column = text_array(None if c is None else str(c) for c in plain_cells(column))
+            cells = pc.fill_null(column, empty)
+            zeros = pc.match_substring(cells, "\0")
+            if pc.any(zeros).as_py():
+                text = cells[pc.index(zeros, True).as_py()].as_py()
+                raise InvalidTableError(
+                    f"the text {text[:30]!r} has a zero character, which a text file cannot hold.\n"
+                    "Write .parquet instead, or leave the column out."
+                )
+            formula, number = (pc.match_substring_regex(cells, p) for p in (_FORMULA, _NUMBER))
             special = pc.match_substring_regex(cells, self._special)
-            special = pc.or_(special, pc.and_not(found, number))
+            special = pc.or_(special, pc.and_not(formula, number))
         if not pc.any(special).as_py():
             return cells
-        quote, inner = text_scalar('"'), pc.replace_substring(cells, '"', '""')
-        quoted = pc.binary_join_element_wise(quote, inner, quote, text_scalar(""))
-        return pc.if_else(special, quoted, cells)
-
-    def _texts(self, column: Any) -> list[str]:
-        texts = [_as_text(cell) for cell in plain_cells(column)]
-        _check_letters(texts)
-        told = next((text for text in texts if "\0" in text), None)
-        if told is not None:
-            raise InvalidTableError(
-                f"the text {told[:30]!r} has a zero character, which a text file cannot hold.\n"
-                "Write .parquet instead, or leave the column out."
-            )
-        return texts
+        inner = pc.replace_substring(cells, '"', '""')
+        return pc.if_else(special, pc.binary_join_element_wise(quote, inner, quote, empty), cells)
 
     def close(self) -> None:
         if self._packer is not None:
-            self._packer.close()
-        self._sink.check()
+            self._stream.write(self._packer.flush())
+        self._stream.flush()
 
 
-def _is_floats(column: Any) -> bool:
-    return isinstance(column, np.ndarray) and column.dtype.kind == "f"
+class _Parts(io.RawIOBase):
+    """Keeps what a library writes until it is passed on to the stream.
 
+    Archives write again when they are closed or collected. After a full disk each of these attempts
+    would fail too, some of them where the error cannot be caught.
+    """
 
-def _packer(sink: Any, ending: str) -> Any:
-    """What compresses a text file with this ending, if anything does."""
-    if ending == ".gz":
-        # No time stamp: the same table gives the same bytes.
-        return gzip.GzipFile(fileobj=sink, mode="wb", filename="", mtime=0, compresslevel=6)
-    if ending == ".bz2":
-        return bz2.BZ2File(sink, "wb")
-    if ending == ".xz":
-        return lzma.LZMAFile(sink, "wb")
-    if ending == ".zst":
-        import pyarrow as pa
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream, self._parts, self._place = stream, io.BytesIO(), 0
 
-        return pa.CompressedOutputStream(sink, "zstd")
-    return None
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._place
+
+    def write(self, data: Any) -> int:
+        self._place += (size := self._parts.write(data))
+        return size
+
+    def pass_on(self) -> None:
+        """Write to the stream what has come since the last time."""
+        parts, self._parts = self._parts, io.BytesIO()
+        self._stream.write(parts.getbuffer())
+        self._stream.flush()
 
 
 class _ParquetWriter:
-    def __init__(self, stream: _Sink, names: Sequence[str]) -> None:
-        self._stream = stream
-        self._names = list(names)
+    def __init__(self, stream: BinaryIO, names: Sequence[str]) -> None:
+        self._parts, self._names = _Parts(stream), list(names)
         self._writer: Any = None
-        self._schema: Any = None
 
     def write(self, columns: Sequence[Any]) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        arrays = [self._array(j, column) for j, column in enumerate(columns)]
+        table = pa.table([_as_arrow(column) for column in columns], self._names)
         if self._writer is None:
-            self._schema = pa.schema(
-                [(name, a.type) for name, a in zip(self._names, arrays, strict=True)]
-            )
             # Outputs hardly ever repeat a value: a dictionary of them costs more than it saves.
-            copied = [
-                name
-                for name, column in zip(self._names, columns, strict=True)
-                if not isinstance(column, np.ndarray)
-            ]
-            self._writer = pq.ParquetWriter(self._stream, self._schema, use_dictionary=copied)
-        self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
-        self._stream.check()
-
-    def _array(self, j: int, column: Any) -> Any:
-        import pyarrow as pa
-
-        if hasattr(column, "type"):
-            # Texts are read with their repetitions stored once, and written as plain ones.
-            kind = column.type
-            repeated = pa.types.is_dictionary(kind) and kind.index_type == pa.int32()
-            return column.dictionary_decode() if repeated else column
-        if isinstance(column, np.ndarray):
-            return pa.array(column, from_pandas=True)  # null where there is no number
-        _check_letters(cell for cell in column if isinstance(cell, str))
-        wanted = None if self._schema is None else self._schema.field(j).type
-        try:
-            return pa.array(column, type=wanted)
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
-            # A sheet may mix numbers and words in one column; Parquet may not.
-            return pa.array([None if c is None else _as_text(c) for c in column], type=pa.string())
+            named = zip(self._names, columns, strict=True)
+            copied = [name for name, column in named if not isinstance(column, np.ndarray)]
+            self._writer = pq.ParquetWriter(self._parts, table.schema, use_dictionary=copied)
+        self._writer.write_table(table)
+        self._parts.pass_on()
 
     def close(self) -> None:
         if self._writer is None:
             self.write([np.empty(0)] * len(self._names))
         self._writer.close()
-        self._stream.check()
+        self._parts.pass_on()
 
 
 class ExcelWriter:
     """A workbook: the table in its first sheet, and others that explain it."""
 
-    def __init__(self, stream: _Sink, names: Sequence[str]) -> None:
+    def __init__(self, stream: BinaryIO, names: Sequence[str]) -> None:
         import openpyxl
 
-        self._stream = stream
+        self._parts = _Parts(stream)
         self._book = openpyxl.Workbook(write_only=True)
         self._begin("coral", names)
 
@@ -326,7 +286,7 @@ class ExcelWriter:
 
     def write(self, columns: Sequence[Any]) -> None:
         """Write some rows of the sheet that was begun last."""
-        cells = [c.tolist() if isinstance(c, np.ndarray) else plain_cells(c) for c in columns]
+        cells = [plain_cells(_as_arrow(column)) for column in columns]
         self._rows += len(cells[0])
         if self._rows > _EXCEL_ROWS:
             raise InvalidTableError(
@@ -350,7 +310,7 @@ class ExcelWriter:
             return value
         from openpyxl.cell import WriteOnlyCell
 
-        text = _as_text(value)
+        text = str(value)
         if len(text) > _EXCEL_TEXT:
             raise InvalidTableError(
                 f"the text {text[:30] + '…'!r} has more than {_EXCEL_TEXT:,} characters, which is "
@@ -363,26 +323,8 @@ class ExcelWriter:
 
     def close(self) -> None:
         """Finish the workbook."""
-        self._book.save(self._stream)
-        self._stream.check()
-
-
-def _check_letters(texts: Iterable[str]) -> None:
-    """Refuse halves of letters, which no file of text can hold."""
-    try:
-        for text in texts:
-            text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise InvalidTableError(
-            f"the text {error.object[:30]!r} has half of a letter ({error.reason}), which no file "
-            "can hold.\nCorrect the text, or leave the column out."
-        ) from error
-
-
-def _as_text(cell: Any) -> str:
-    if cell is None:
-        return ""
-    return cell if isinstance(cell, str) else str(cell)
+        self._book.save(self._parts)
+        self._parts.pass_on()
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -18,7 +18,7 @@ from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.panels.solver import NUMBERS
 from skcoral.panels.streaming import Roller
 from skcoral.panels.tables import free_name
-from skcoral.tables.cells import plain_cells
+from skcoral.tables.arrow_arrays import plain_cells
 from skcoral.tables.table import Batch, complete_rows
 from skcoral.tables.writing import TableWriter, table_writer
 from skcoral.workflow.dataset import Dataset
