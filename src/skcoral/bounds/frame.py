@@ -113,6 +113,8 @@ def spent(
         "`N` is not positive semidefinite, so it proves nothing.",
     )
     kappa = kappa + 2 * shift  # N + κ_j I is then at least κ_j - shift
+    if not lam.any():
+        return -exactly(kappa).total(), N
     V = Q @ ((Q.T @ A) * lam / (np.maximum(values, 0.0)[:, None] + kappa))
     pull, push = A * lam, V * kappa
     z = arithmetic.enclosed(N, V, minus=pull - push).size() + 4 * np.spacing(

@@ -204,7 +204,7 @@ def column_dots(A: Any, B: Any) -> Array:
     """``diag(AᵀB)``, in NumPy; of stacks too."""
     if isinstance(A, np.ndarray):
         return np.asarray(np.einsum("...ij,...ij->...j", A, B))
-    return np.asarray(to_host(library(A).sum(A * B, axis=0)))
+    return np.asarray(to_host(library(A).sum(A * B, axis=-2)))
 
 
 def column_sums(A: Any) -> Array:

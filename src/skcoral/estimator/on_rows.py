@@ -21,7 +21,7 @@ from skcoral.data.moments import Moments
 from skcoral.data.wide import RowMoments, deficiency_of_rows
 from skcoral.exceptions import OverfitWarning, RoundingWarning, warn
 from skcoral.solvers.singular.caps import on_caps
-from skcoral.solvers.singular.descent import descend
+from skcoral.solvers.singular.descent import descend_one
 from skcoral.solvers.singular.problem import FrameProblem
 
 #: Differences between rows and matrix up to this are those of any computation: the variances of
@@ -170,7 +170,7 @@ class _Refit:
         problem = self._problem
         if problem.criterion != "squared" or problem.pair_weights is not None:
             return np.asarray(problem.solve(floors, start=self._outputs).U)
-        outputs, _, _ = descend(
+        outputs, _, _ = descend_one(
             self._factor,
             on_caps(self._factor, self._outputs, floors),
             floors,
@@ -178,7 +178,7 @@ class _Refit:
             goal=_DIGITS,
             max_iter=500,
             patience=10,
-            stall=_DIGITS,
+            enough=lambda v: _DIGITS * np.maximum(1.0, v),
         )
         return np.asarray(outputs)
 

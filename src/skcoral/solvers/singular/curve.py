@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from skcoral.bounds.arithmetic import Floats
-from skcoral.bounds.factored import factor_bound
-from skcoral.core.arrays import Array, column_dots, to_device, to_host
+from skcoral.core.arrays import Array, column_dots
 from skcoral.core.deficiency import Deficiency
-from skcoral.core.problem import Settings
+from skcoral.core.lowrank import FactoredCorrelation, largest_residuals
+from skcoral.core.problem import Callback, Settings
 from skcoral.core.results import Frontier
 from skcoral.core.solution import Budget, Solution
-from skcoral.exceptions import CertificateError, InfeasibleError
-from skcoral.solvers.singular.answer import Answer
-from skcoral.solvers.singular.outcome import frame_problem, solution_of
-from skcoral.solvers.singular.pairs import largest_residuals
-from skcoral.solvers.singular.problem import FrameProblem
-from skcoral.solvers.singular.solver import Callback
+from skcoral.exceptions import InfeasibleError
+from skcoral.solvers.singular.pairs import criterion_of
+from skcoral.solvers.singular.problem import Answer, FrameProblem
+from skcoral.solvers.singular.solver import factor_of, frame_problem, solution_of
 from skcoral.solvers.singular.threshold import frame_threshold
 
 _FLOOR_DIGITS = 1e-9  # bounds on a floor that differ by no more count as equal
 
 
 def singular_budget(
-    found: Deficiency,
+    deficiency: Deficiency,
     budget: float,
     settings: Settings,
     *,
@@ -40,55 +36,43 @@ def singular_budget(
     InfeasibleError
         No transformation of this rank has a residual as small.
     """
-    A = found.factor if like is None else to_device(found.factor, like)
-    p = A.shape[1]
-    problem = frame_problem(A, found, settings)
-    criterion = problem.criterion
-    if budget < problem.least * (1.0 - 1e-12):
+    problem = frame_problem(factor_of(deficiency, like), settings)
+    (r, p), least, criterion = problem.A.shape, problem.least, problem.criterion
+    if budget < least * (1.0 - 1e-12):
         raise InfeasibleError(
-            f"A residual of {budget:.6g} ({criterion}) is below {problem.least:.6g}, the least "
-            f"that {p} variables of rank {found.rank} can have. Allow more, or drop variables that "
-            "others determine."
+            f"A residual of {budget:.6g} ({criterion}) is below {least:.6g}, the least that {p} "
+            f"variables of rank {r} can have. Allow more, or drop variables that others determine."
         )
-    budget = max(budget, problem.least)
-    floor, answer, tightest = _largest_floor(problem, budget, settings.callback)
-    if answer is None:
+    budget = max(budget, least)
+    answer, tightest = _largest_floor(problem, budget, settings.callback)
+    if answer.objective > _allowed(budget):
         raise InfeasibleError(
             f"No transformation with a residual of {budget:.6g} ({criterion}) was found for this "
-            f"matrix of rank {found.rank}; {problem.least:.6g} is proved to be impossible to go "
-            "below, and what was reached without any floor is "
-            f"{problem.solve(np.zeros(p)).objective:.6g}. Allow more."
+            f"matrix of rank {r}; {least:.6g} is proved to be impossible to go below, and what "
+            f"was reached without any floor is {answer.objective:.6g}. Allow more."
         )
-    # The dual point of another floor may exclude more floors than that of the answer.
-    solutions = []
-    for dual in (answer, tightest):
-        held = replace(answer, proof=dual.proof, share=dual.share)
-        solutions.append(solution_of(problem, held, np.full(p, floor), found, dense=dense))
-    own, other = (_highest_floor(each, budget, problem) for each in solutions)
-    upper, solution = (own, solutions[0]) if own <= other + _FLOOR_DIGITS else (other, solutions[1])
-    return replace(solution, goal=Budget(budget, max(upper, floor) if upper < 1.0 else 1.0))
+    floor, upper = float(answer.floors[0]), answer.highest_floor(budget)
+    # the dual point of another floor may exclude more floors than that of the answer
+    if tightest.highest_floor(budget) < upper - _FLOOR_DIGITS:
+        upper = tightest.highest_floor(budget)
+        answer.prove_by(tightest)
+    goal = Budget(budget, max(upper, floor) if upper < 1.0 else 1.0)
+    return solution_of(answer, deficiency, dense=dense, goal=goal)
 
 
-def _highest_floor(solution: Solution, budget: float, problem: FrameProblem) -> float:
-    """A common floor that no transformation within the budget exceeds, by the dual point."""
-    given = solution.certificate, problem.criterion, problem.pair_weights, solution.rho_min
-    try:
-        proved = factor_bound(*given, np.asarray(to_host(problem.A)), Floats())
-    except CertificateError:
-        return np.inf
-    return proved.highest_floor(budget, problem.criterion, float(solution.rho_min.max()))
+def _allowed(budget: float) -> float:
+    return budget + 1e-9 * max(1.0, budget)
 
 
 def _largest_floor(
     problem: FrameProblem, budget: float, callback: Callback | None
-) -> tuple[float, Answer | None, Answer]:
+) -> tuple[Answer, Answer]:
     """Bisect, with the tangents of the bound as a proof from above and as the next guess.
 
-    Return the floor, the answer there, and the one whose tangent excludes most floors.
+    Return the answer at the largest floor within the budget (at a floor of zero where there is
+    none), and the answer whose tangent excludes most floors.
     """
-    p = problem.A.shape[1]
-    slack = 1e-9 * max(1.0, budget)
-    count = 0
+    p, count = problem.A.shape[1], 0
 
     def visit(floor: float, start: Any = None) -> Answer:
         nonlocal count
@@ -98,21 +82,17 @@ def _largest_floor(
             callback(count, answer.objective, answer.lower_bound)
         return answer
 
-    best = tightest = visit(1.0)
-    if best.objective <= budget + slack:
-        return 1.0, best, best
-    low, high, upper = 0.0, 1.0, 1.0
+    tightest = visit(1.0)
+    if tightest.objective <= _allowed(budget):
+        return tightest, tightest
+    low, high, upper, guess = 0.0, 1.0, 1.0, 0.9
     inside: Answer | None = None
-    guess = 0.9
     for _ in range(60):
         answer = visit(guess, None if inside is None else inside.U)
-        slope = float(answer.slopes.sum())
-        if slope > 0.0 and np.isfinite(slope):
-            # the dual point bounds every common floor, linearly
-            top = guess + (budget - answer.lower_bound) / slope
-            if top < upper:
-                upper, tightest = top, answer
-        if answer.objective <= budget + slack:
+        # the dual point bounds every common floor, linearly
+        if answer.highest_floor(budget) < upper:
+            upper, tightest = answer.highest_floor(budget), answer
+        if answer.objective <= _allowed(budget):
             inside, low = answer, guess
         else:
             high = guess
@@ -123,15 +103,11 @@ def _largest_floor(
         if upper - low < 1e-6:
             aimed = upper - 1e-10
         guess = aimed if low < aimed < high else middle
-    if inside is None:
-        inside = visit(0.0)
-        if inside.objective > budget + slack:
-            return 0.0, None, tightest
-    return low, inside, tightest
+    return visit(0.0) if inside is None else inside, tightest
 
 
 def singular_frontier(
-    found: Deficiency,
+    deficiency: Deficiency,
     floors: Array | None,
     settings: Settings,
     *,
@@ -139,44 +115,37 @@ def singular_frontier(
     like: Any = None,
 ) -> Frontier:
     """Compute the frontier of a matrix of rank r < p: from the threshold to one by default."""
-    A = found.factor if like is None else to_device(found.factor, like)
-    p = A.shape[1]
-    problem = frame_problem(A, found, settings)
-    reached = frame_threshold(A, tol=problem.tol)
-    edge = reached.lower
+    problem = frame_problem(factor_of(deficiency, like), settings)
+    p = problem.A.shape[1]
+    edge = frame_threshold(problem.A, tol=problem.tol)
     if floors is None:
         # even in the angle, where the curve is smooth up to a floor of one
-        angles = np.linspace(np.arccos(min(edge, 1.0)), 0.0, n_points if edge < 1.0 else 1)
-        grid = np.cos(angles)
-        grid[0] = min(edge, 1.0)
-    else:
-        grid = floors
+        lowest = min(edge.lower, 1.0)
+        floors = np.cos(np.linspace(np.arccos(lowest), 0.0, n_points if lowest < 1.0 else 1))
+        floors[0] = lowest
     answers: dict[float, Answer] = {}
-    start = reached.U
-    for floor in sorted({float(floor) for floor in grid}):
-        answer = problem.solve(np.full(p, floor), start=start if floor >= edge else None)
-        answers[floor] = answer
-        start = answer.U
+    start = edge.U
+    for floor in sorted({float(floor) for floor in floors}):
+        answer = problem.solve(np.full(p, floor), start=start if floor >= edge.lower else None)
+        answers[floor], start = answer, answer.U
         if settings.callback is not None:
             settings.callback(len(answers), answer.objective, answer.lower_bound)
-    points = [answers[float(floor)] for floor in grid]
-    outputs = [np.asarray(to_host(answer.U)) for answer in points]
-    residuals = [largest_residuals(U) for U in outputs]
-    fidelity = [column_dots(A, answer.U) for answer in points]
-    slopes = [
-        np.inf if floor >= 1.0 and answer.proof is not None else float(answer.slopes.sum())
-        for floor, answer in zip(grid, points, strict=True)
-    ]
+    points = [answers[float(floor)] for floor in floors]
+    outputs = [answer.outputs for answer in points]
+    fidelity = np.array([column_dots(problem.host, U) for U in outputs])
+    worst = [largest_residuals(FactoredCorrelation(U)).max(initial=0.0) for U in outputs]
+    total = np.array([criterion_of(U, "absolute") for U in outputs])
+    steep = np.array([answer.slopes.sum() for answer in points])
     return Frontier(
-        rho_min=grid,
+        rho_min=floors,
         objective=np.array([answer.objective for answer in points]),
         lower_bound=np.array([answer.lower_bound for answer in points]),
-        slope=np.array(slopes),
-        worst_residual=np.array([most.max(initial=0.0) for most, _ in residuals]),
-        mean_residual=np.array([mean for _, mean in residuals]),
-        min_fidelity=np.array([f.min() for f in fidelity]),
-        mean_fidelity=np.array([f.mean() for f in fidelity]),
-        threshold=edge,
+        slope=np.where((floors >= 1.0) & (steep > 0.0), np.inf, steep),
+        worst_residual=np.array(worst),
+        mean_residual=total / max(0.5 * p * (p - 1), 1.0),
+        min_fidelity=fidelity.min(axis=1),
+        mean_fidelity=fidelity.mean(axis=1),
+        threshold=edge.lower,
         criterion=problem.criterion,
         names=settings.names,
         pair_weights=problem.pair_weights,

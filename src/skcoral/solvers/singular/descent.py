@@ -1,13 +1,14 @@
-"""Descend on the caps by a spectral projected gradient, for the sum of squares and in general.
+"""Descend on the caps by spectral projected gradients, from one start or from several at once.
 
 The caps are not convex, but the dual says how far down there is to go. Steps have the length of
 Barzilai and Borwein, and a step is taken when it improves on the worst of the last few values
-(Birgin, Martínez and Raydan, 2000).
+(Birgin, Martínez and Raydan, 2000). At a few variables a step costs nearly the same for one start
+and for twelve, so that outputs are stacked along a first axis.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,12 @@ import numpy as np
 from skcoral.core.arrays import Array, column_dots, inner, to_device
 from skcoral.solvers.singular.caps import on_caps
 
+Smooth = Callable[[Any], tuple[Array, Any, Array]]
+
 _MEMORY = 8  # values that a step is compared with
+_SHORTER = 0.3  # factor of a step that was not taken
+_SHORTEST, _LONGEST = 1e-16, 1e8  # relative to the first step
+_STALL = 1e-9  # progress, relative to the value, that counts as none
 
 
 def squares(U: Any) -> float:
@@ -24,108 +30,96 @@ def squares(U: Any) -> float:
     return 0.5 * (inner(F, F) - float(U.shape[1]))
 
 
-def _squares_and_gradient(U: Any) -> tuple[float, Any]:
-    """The gradient along the sphere: its radial part would limit the length of the steps."""
-    F = U @ U.T
-    gradient = (2.0 * F) @ U
-    gradient -= to_device(column_dots(U, gradient)[None, :], U) * U
-    return 0.5 * (inner(F, F) - float(U.shape[1])), gradient
+def squares_and_gradients(U: Any) -> tuple[Array, Any, Array]:
+    """The sums of squares of stacked outputs, their gradients, and the sums once more.
 
-
-def squares_and_gradients(U: Array) -> tuple[Array, Array, Array]:
-    """The same of stacked outputs, in NumPy, with the sums of squares once more."""
-    F = U @ np.swapaxes(U, -1, -2)
-    gradient = (2.0 * F) @ U
-    gradient -= column_dots(U, gradient)[..., None, :] * U
-    values = 0.5 * (np.einsum("kij,kij->k", F, F) - U.shape[-1])
-    return values, gradient, values
-
-
-def spectral_steps(
-    A: Any, U: Any, floors: Array, smooth: Callable[[Any], tuple[float, Any]], step: float
-) -> Iterator[tuple[Any, float]]:
-    """The points of a descent with their values, from the feasible ``U`` until none is better.
-
-    ``smooth`` returns the value and the gradient; ``step`` is the first multiple of the latter.
+    The gradients are along the sphere: the radial part would limit the length of the steps.
     """
-    value, gradient = smooth(U)
-    recent = [value]
-    count = 0
-    while True:
-        yield U, value
-        for _ in range(30):
-            new = on_caps(A, U - step * gradient, floors)
-            change = new - U
-            value, new_gradient = smooth(new)
-            if value <= max(recent) + 1e-4 * min(inner(gradient, change), 0.0):
-                break
-            step *= 0.3
-        else:
-            return
-        turned = new_gradient - gradient
-        across, along = inner(change, turned), inner(change, change)
-        if not along > 0.0:
-            return
-        square = inner(turned, turned)
-        if across <= 0.0 or square <= 0.0:
-            step = min(10.0 * step, 0.5)
-        else:
-            step = across / square if count % 2 else along / across
-        U, gradient = new, new_gradient
-        recent = [*recent[1 - _MEMORY :], value]
-        count += 1
+    F = U @ (U.mT if hasattr(U, "mT") else np.swapaxes(U, -1, -2))
+    gradient = (2.0 * F) @ U
+    gradient -= to_device(column_dots(U, gradient)[:, None, :], U) * U
+    values = 0.5 * (_inner(F, F) - U.shape[-1])
+    return values, gradient, values
 
 
 def descend(
     A: Any,
-    U: Any,
+    starts: Any,
     floors: Array,
+    smooth: Smooth = squares_and_gradients,
     *,
     bound: float,
     goal: float,
     max_iter: int,
-    only_bound: bool = False,
+    step: Array | None = None,
     patience: int = 50,
-    stall: float = 1e-9,
-) -> tuple[Any, float, int]:
-    """Lower the sum of squares from ``U``, until ``bound`` is met or nothing more is gained.
+    enough: Callable[[Array], Array] | None = None,
+) -> tuple[list[Any], Array, int]:
+    """Lower a criterion from each of the feasible ``starts`` (k, r, p); in NumPy unless k = 1.
 
-    Parameters
-    ----------
-    A, U : array of shape (r, p)
-        The sources, and a feasible start.
-    floors : ndarray of shape (p,)
-        The least fidelities.
-    bound : float
-        What no feasible point can be below.
-    goal : float
-        Gap at which to stop, relative to ``max(1, bound)``.
-    max_iter : int
-        Largest number of gradients.
-    only_bound : bool
-        Give up where the distance to the bound no longer halves in ``patience`` steps.
-    patience : int
-        Steps after which progress is looked at.
-    stall : float
-        Progress in that many steps, relative to the value, that counts as none.
-
-    Returns
-    -------
-    U, objective, n_iter
+    ``smooth`` returns the values and gradients of stacked outputs, and what the best points are
+    chosen by. All starts end when one of them is within ``goal`` of the ``bound``, relative to
+    ``max(1, value)``, or after ``max_iter`` gradients. One of them ends where it gains less in
+    ``patience`` steps than ``enough`` says of its value. Returns the best point of each start,
+    its value, and the number of gradients.
     """
-    best, best_value, checked, count = U, float("inf"), float("inf"), 0
-    enough = goal * max(1.0, abs(bound))
-    # relative to ν = p/r, the gradient 2FU changes by the order of one per unit of U
-    steps = spectral_steps(A, U, floors, _squares_and_gradient, 0.25 * A.shape[0] / U.shape[1])
-    for count, (U, value) in enumerate(steps):
-        if value < best_value:
-            best, best_value = U, value
-        if best_value - bound <= enough or count == max_iter:
+    if enough is None:
+
+        def enough(v: Array) -> Array:
+            return np.minimum(1e-3 * (v - bound), _STALL * np.maximum(1.0, np.abs(v)))
+
+    if step is None:  # relative to ν = p/r, the gradient 2FU changes by about one per unit of U
+        step = np.full(len(starts), 0.25 * A.shape[0] / A.shape[1])
+    value, gradient, measured = smooth(starts)
+    best, best_value = list(starts), measured.copy()
+    least, checked, first = value.copy(), value.copy(), step
+    recent = np.repeat(value[:, None], _MEMORY, axis=1)
+    live, U, used = np.arange(len(starts)), starts, 0
+    for count in range(max_iter):
+        if best_value.min() - bound <= goal * max(1.0, abs(float(best_value.min()))):
             break
-        if count % patience == 0:
-            gain, left = checked - best_value, best_value - bound
-            slow = gain <= 1e-3 * left and gain <= stall * max(1.0, abs(best_value))
-            if slow or (only_bound and gain < left):
-                break
-            checked = best_value
-    return best, best_value, count
+        new = on_caps(A, U - to_device(step[:, None, None], U) * gradient, floors)
+        change = new - U
+        value, new_gradient, measured = smooth(new)
+        used += len(live)
+        taken = value <= recent.max(axis=1) + 1e-4 * np.minimum(_inner(gradient, change), 0.0)
+        turned = new_gradient - gradient
+        along, across = _inner(change, change), _inner(change, turned)
+        square = _inner(turned, turned)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            spectral = across / square if count % 2 else along / across
+        curved = (across > 0.0) & (square > 0.0)
+        longer = np.where(curved, spectral, np.minimum(10.0 * step, np.maximum(0.5, first)))
+        step = np.where(taken, np.minimum(longer, _LONGEST * first), _SHORTER * step)
+        if taken.all():
+            U, gradient = new, new_gradient
+        elif taken.any():
+            U = np.where(taken[:, None, None], new, U)
+            gradient = np.where(taken[:, None, None], new_gradient, gradient)
+        recent[taken, count % _MEMORY] = value[taken]
+        for i in np.flatnonzero(taken & (measured < best_value[live])):
+            best[live[i]], best_value[live[i]] = new[int(i), ...], measured[i]
+        least[live] = np.where(taken, np.minimum(least[live], value), least[live])
+        on = (step > _SHORTEST * first) & ~(taken & (along <= 0.0))
+        if count % patience == patience - 1:
+            on &= checked[live] - least[live] > enough(least[live])
+            checked[live] = least[live]
+        if not on.any():
+            break
+        if not on.all():
+            live, U, gradient, recent = live[on], U[on], gradient[on], recent[on]
+            step, first = step[on], first[on]
+    return best, best_value, used
+
+
+def descend_one(A: Any, U: Any, floors: Array, **limits: Any) -> tuple[Any, float, int]:
+    """:func:`descend` from one start (r, p), in any library."""
+    best, values, used = descend(A, U[None, ...], floors, **limits)
+    return best[0], float(values[0]), used
+
+
+def _inner(A: Any, B: Any) -> Array:
+    """``Σ A_ij B_ij`` of each matrix of a stack, in NumPy."""
+    if isinstance(A, np.ndarray):
+        return np.asarray(np.einsum("kij,kij->k", A, B))
+    return np.array([inner(A, B)])

@@ -14,6 +14,7 @@ import numpy as np
 
 from skcoral.core.arrays import (
     Array,
+    column_dots,
     eigh,
     inner,
     plus_diagonal,
@@ -31,88 +32,83 @@ _FORCING, _WIDE_FORCING = 0.01, 0.1  # relative residual of the inner conjugate 
 _LAST = 1e-4  # the same before the maximisation ends: flat directions hide in a large residual
 _INNER = 100  # of their steps at most
 _WIDE = 8  # variables per dimension from which the systems are well conditioned
+_LIFT = 5e7  # κ of floors of one, relative to the spread of N in their direction
+_SHIFTED = 1e-6  # share of the least eigenvalue of N that a shift leaves
 
 
 @dataclass(frozen=True)
 class FrameDual:
-    """Where the maximisation ended: a valid bound whatever the accuracy.
+    """Where the maximisation stands, a valid bound whatever the accuracy.
 
-    Attributes
-    ----------
-    point : FramePoint
-        In the eigenbasis of N.
-    Q : array of shape (r, r)
-        That basis.
-    tau : float
-        The last barrier parameter: ``r τ`` is what the barrier leaves open.
-    n_iter, n_products : int
-        Newton steps and products with the second derivative.
+    ``point`` is in the eigenbasis ``Q`` of N; ``2rτ`` is about what the barriers leave open.
     """
 
     point: FramePoint
     Q: Any
     tau: float
-    n_iter: int
-    n_products: int
-
-    @property
-    def excess(self) -> float:
-        """What the bound has above that of the rank."""
-        return self.point.excess
-
-    @property
-    def value(self) -> float:
-        """The bound as it is, also below that of the rank."""
-        r, p = self.point.B.shape
-        return welch(p, r) + self.excess
+    n_iter: int = 0
 
     @property
     def merit(self) -> float:
-        """The excess with both barriers."""
-        out = self.excess + self.tau * float(np.log(self.point.n).sum())
+        """What the bound has above that of the rank, with both barriers."""
+        out = self.point.excess + self.tau * float(np.log(self.point.n).sum())
         return out + self.point.barrier * self.point.logs
 
     @property
     def bound(self) -> float:
         """The lower bound on the sum of squares; that of the rank where N does not help."""
-        return self.value - min(self.excess, 0.0)
+        r, p = self.point.B.shape
+        return welch(p, r) + max(self.point.excess, 0.0)
 
     @property
     def U(self) -> Any:
         """The minimisers, in the basis of the factor."""
         return self.Q @ self.point.U
 
-    @property
-    def N(self) -> Any:
-        """The matrix itself."""
-        return (self.Q * to_device(self.point.n[None, :], self.Q)) @ self.Q.T
+    def multipliers(self) -> dict[str, Array]:
+        """The arrays of the certificate besides the factor, with N shifted to its smallest.
+
+        Replacing N by ``N - cI`` and κ by ``κ + c`` changes nothing in (★★); the smaller N, the
+        fewer digits cancel. Floors of one have their λ at infinity.
+        """
+        point = self.point
+        shift = (1.0 - _SHIFTED) * float(point.n.min())
+        n, kappa = point.n - shift, point.kappa + shift
+        pinned = ~np.isfinite(point.lam)
+        lam = np.where(pinned, 0.0, point.lam)
+        if pinned.any():
+            B = np.asarray(to_host(point.B))[:, pinned]
+            lam[pinned], kappa[pinned] = at_source(np.diag(n), B)
+        N = matrix_of(n, self.Q)
+        return {"N": N, "multipliers": lam, "kappa": kappa}
+
+
+def matrix_of(values: Array, Q: Any) -> Array:
+    """``Q diag(values) Qᵀ``, symmetric to the last bit, in NumPy."""
+    N = np.asarray(to_host((Q * to_device(values[None, :], Q)) @ Q.T))
+    return np.asarray(0.5 * (N + N.T))
+
+
+def at_source(N: Array, A: Array) -> tuple[Array, Array]:
+    """Finite λ and κ of floors of one: the bound misses aᵀNa by the variance of N at a over κ."""
+    image = N @ A
+    energy = column_dots(A, image)
+    spread = np.sqrt(np.maximum(column_dots(image, image) - energy**2, 0.0))
+    kappa = _LIFT * np.maximum(spread, 1e-3 * max(float(np.diag(N).max()), 1e-3))
+    return kappa + energy, kappa
 
 
 def maximise_bound(
     A: Any,
     floors: Array,
     *,
-    goal: float | Callable[[FrameDual], float],
+    allowed: Callable[[FrameDual], float],
     max_iter: int,
-    judge: Callable[[FrameDual], bool] | None = None,
     resume: FrameDual | None = None,
 ) -> FrameDual:
-    """Maximise (★★) over N.
+    """Maximise (★★) over N, from where an earlier maximisation ended or from the start.
 
-    Parameters
-    ----------
-    A : array of shape (r, p)
-        Factor with unit columns.
-    floors : ndarray of shape (p,)
-        The least fidelities.
-    goal : float or callable
-        What may stay open, relative to ``max(1, bound)``, or as a function of the iterate.
-    max_iter : int
-        Largest number of Newton steps.
-    judge : callable, optional
-        Told every iterate; the maximisation ends when it says True.
-    resume : FrameDual, optional
-        Where an earlier maximisation ended.
+    ``allowed`` says at every iterate what may stay open; infinity ends the maximisation there.
     """
     r, p = A.shape
     share = r / p  # each norm's part of the barrier, so that all norms weigh as much as N
@@ -120,28 +116,23 @@ def maximise_bound(
     shrink, forcing = (_WIDE_SHRINK, _WIDE_FORCING) if p >= _WIDE * r else (_SHRINK, _FORCING)
     count = 2 * r
     for _ in range(max_iter):
-        if judge is not None and judge(now):
+        left = allowed(now)
+        if left == np.inf:
             return now
-        V, decrement, used = _newton_step(now, forcing)
-        left = goal(now) if callable(goal) else goal * max(1.0, abs(now.value))
+        V, decrement = _newton_step(now, forcing)
         if count * now.tau <= 0.5 * left and decrement <= 0.5 * left:
-            V, decrement, more = _newton_step(now, _LAST)
-            used += more
+            V, decrement = _newton_step(now, _LAST)
             if decrement <= 0.5 * left:
-                return replace(now, n_products=now.n_products + used)
+                return now
         new = _line_search(now, V, floors, decrement)
         if new is None:
             return now
-        now = replace(new, n_iter=now.n_iter + 1, n_products=now.n_products + used)
+        now = replace(new, n_iter=now.n_iter + 1)
         if decrement < _CENTRED * r * now.tau:
+            # centred: lower the barriers, and κ with them
             tau = min(now.tau, max(shrink * now.tau, 0.2 * left / count))
-            point = frame_point(
-                now.point.n,
-                now.point.B,
-                floors,
-                barrier=share * tau,
-                kappa=shrink * now.point.kappa,
-            )
+            at, kappa = now.point, shrink * now.point.kappa
+            point = frame_point(at.n, at.B, floors, barrier=share * tau, kappa=kappa)
             now = replace(now, point=point, tau=tau)
     return now
 
@@ -158,7 +149,7 @@ def _start(A: Any, floors: Array, share: float) -> FrameDual:
     n = size * n
     tau = max(float(n.mean()) * p / r * 0.1, 1e-300)
     point = frame_point(n, point.B, floors, barrier=share * tau, kappa=size * point.kappa)
-    return FrameDual(point, Q, tau, 0, 0)
+    return FrameDual(point, Q, tau)
 
 
 def _line_search(now: FrameDual, V: Any, floors: Array, decrement: float) -> FrameDual | None:
@@ -181,19 +172,16 @@ def _line_search(now: FrameDual, V: Any, floors: Array, decrement: float) -> Fra
     return None
 
 
-def _newton_step(now: FrameDual, rtol: float) -> tuple[Any, float, int]:
-    """The Newton step, its decrement, and its products.
-
-    The system is preconditioned by the operator's diagonal.
-    """
+def _newton_step(now: FrameDual, rtol: float) -> tuple[Any, float]:
+    """The Newton step and its decrement, by conjugate gradients preconditioned by the diagonal."""
     operator = Curvature(now.point, now.tau)
     # the barrier pushes the eigenvalues by τ / n; that is the whole first-order condition
     force = plus_diagonal(now.point.gradient, now.tau / now.point.n)
-    V, _, used = conjugate_gradient(
+    V, _, _ = conjugate_gradient(
         operator.apply,
         1.0 * force,
         lambda Z: Z / operator.diagonal,
         rtol=rtol,
         max_iter=_INNER,
     )
-    return V, inner(force, V), used
+    return V, inner(force, V)

@@ -13,7 +13,7 @@ import numpy as np
 
 from skcoral.core.arrays import Array
 from skcoral.core.criteria import Criterion
-from skcoral.solvers.singular.starts import descend_all
+from skcoral.solvers.singular.descent import descend
 
 _BLOCK = 512  # columns at a time
 _PATIENCE = 25  # steps after which progress is looked at
@@ -53,17 +53,6 @@ def criteria_of(U: Array, criterion: Criterion, pair_weights: Array | None) -> A
     return worst if criterion == "worst" else total
 
 
-def largest_residuals(U: Array) -> tuple[Array, float]:
-    """The largest absolute correlation of each output with another one, and the mean of all."""
-    p = U.shape[1]
-    most, total = np.zeros(p), 0.0
-    for columns, G, _ in blocks(U):
-        size = np.abs(G)
-        most[columns] = size.max(axis=0, initial=0.0)
-        total += float(size.sum())
-    return most, total / max(p * (p - 1), 1)
-
-
 def descend_pairs(
     A: Array,
     starts: Array,
@@ -81,21 +70,16 @@ def descend_pairs(
     The smoothing begins with the width ``widest`` at most. The search ends where ``bound`` is met
     up to ``goal``, relative to ``max(1, value)``.
     """
-
-    def is_reached(value: float) -> bool:
-        return value - bound <= goal * max(1.0, value)
-
     best, values, used = starts, criteria_of(starts, criterion, pair_weights), 0
     widths = (1.0,) if criterion == "squared" else (w for w in _WIDTHS if w <= widest)
     for stage in widths:
-        if is_reached(float(values.min())):
-            break
-        if stage < _HIDDEN * (1.0 - bound / float(values.min())):
+        least = float(values.min())
+        if least - bound <= goal * max(1.0, least) or stage < _HIDDEN * (1.0 - bound / least):
             break
         if stage in _FOLLOWED:
             followed = np.argsort(values, kind="stable")[: _FOLLOWED[stage]]
             best, values = best[followed], values[followed]
-        width = stage * max(float(values.min()), 1e-12)
+        width = stage * max(least, 1e-12)
         gain = max(_GAIN, _ROUGH * stage) if criterion == "worst" else _GAIN
 
         def enough(value: Array, gain: float = gain) -> Array:
@@ -105,17 +89,19 @@ def descend_pairs(
             return _smoothed(U, criterion, pair_weights, width)
 
         steepest = np.linalg.norm(smooth(best)[1], axis=1).max(axis=1)
-        best, values, count = descend_all(
+        points, values, count = descend(
             A,
             best,
             floors,
             smooth,
-            step=0.1 / np.maximum(steepest, 1e-12),
+            bound=bound,
+            goal=goal,
             max_iter=max_iter,
+            step=0.1 / np.maximum(steepest, 1e-12),
             patience=_PATIENCE,
             enough=enough,
-            is_reached=is_reached,
         )
+        best = np.stack(points)
         used += count
     first = int(values.argmin())
     return best[first], float(values[first]), used

@@ -28,7 +28,6 @@ from skcoral.core.arrays import (
     plus_diagonal,
     to_device,
 )
-from skcoral.core.lowrank import welch
 
 _ROOT_STEPS = 60  # of Newton's method for κ; it takes three to six
 _ROOT_TOL = 1e-12
@@ -37,47 +36,19 @@ _SINGLE = 1e5  # entries of U from which products with the second derivative are
 
 @dataclass(frozen=True)
 class FramePoint:
-    """Values at ``N = Q diag(n) Qᵀ``; matrices are in the eigenbasis ``Q``.
+    """Values at ``N = Q diag(n) Qᵀ``; matrices are in the eigenbasis ``Q``."""
 
-    Attributes
-    ----------
-    n : ndarray of shape (r,)
-        Eigenvalues of N, positive.
-    B : array of shape (r, p)
-        ``QᵀA``.
-    E : array of shape (r, p)
-        ``1 / (n_a + κ_j)``; zero in columns with a floor of one, which cannot move.
-    U : array of shape (r, p)
-        The minimisers ``u_j``, in the eigenbasis.
-    lam, kappa : ndarray of shape (p,)
-        Multipliers of the floors (infinite at a floor of one) and of the unit norms.
-    phi : ndarray of shape (p,)
-        ``a_jᵀ(N + κ_jI)⁻¹a_j``.
-    F : array of shape (r, r)
-        ``UUᵀ``.
-    excess : float
-        What q(N) has above the bound of the rank, to the accuracy of N.
-    barrier, logs : float
-        Weight of ``Σ log κ_j``, and that sum.
-    """
-
-    n: Array
-    B: Any
-    E: Any
-    U: Any
-    lam: Array
-    kappa: Array
-    phi: Array
-    F: Any
-    excess: float
-    barrier: float
-    logs: float
-
-    @property
-    def value(self) -> float:
-        """q(N), a lower bound."""
-        r, p = self.B.shape
-        return welch(p, r) + self.excess
+    n: Array  # eigenvalues of N, positive
+    B: Any  # QᵀA
+    E: Any  # 1 / (n_a + κ_j); zero in columns with a floor of one, which cannot move
+    U: Any  # the minimisers u_j
+    lam: Array  # multipliers of the floors, infinite at a floor of one
+    kappa: Array  # multipliers of the unit norms
+    phi: Array  # a_jᵀ(N + κ_jI)⁻¹a_j
+    F: Any  # UUᵀ
+    excess: float  # what q(N) has above the bound of the rank, to the accuracy of N
+    barrier: float  # weight of Σ log κ_j
+    logs: float  # that sum
 
     @property
     def gradient(self) -> Any:
@@ -89,21 +60,10 @@ class FramePoint:
 def frame_point(
     n: Array, B: Any, floors: Array, *, barrier: float = 0.0, kappa: Array | None = None
 ) -> FramePoint:
-    """Evaluate the dual where N has the eigenvalues ``n``.
+    """Evaluate the dual where N has the eigenvalues ``n``, and the factor is ``B`` in their basis.
 
-    Parameters
-    ----------
-    n : ndarray of shape (r,)
-        Eigenvalues of N, positive.
-    B : array of shape (r, p)
-        The factor in the eigenbasis of N.
-    floors : ndarray of shape (p,)
-        The least fidelities.
-    barrier : float
-        Weight of ``Σ log κ_j``, which keeps every ‖u_j‖ below one and the dual twice
-        differentiable; the bound is valid with any.
-    kappa : ndarray of shape (p,), optional
-        A first guess.
+    ``barrier`` is the weight of ``Σ log κ_j``, which keeps every ‖u_j‖ below one and the dual twice
+    differentiable; the bound is valid with any. ``kappa`` is a first guess.
     """
     r, p = B.shape
     pinned = floors >= 1.0
@@ -122,19 +82,7 @@ def frame_point(
     spread = float(n @ n) - float(n.sum()) ** 2 / r
     excess = float(least.sum()) - p / r * float(n.sum()) - 0.5 * spread
     logs = float(np.log(np.where(pinned, 1.0, kappa)).sum()) if barrier else 0.0
-    return FramePoint(
-        n=n,
-        B=B,
-        E=E,
-        U=U,
-        lam=lam,
-        kappa=kappa,
-        phi=phi,
-        F=F,
-        excess=excess,
-        barrier=barrier,
-        logs=logs,
-    )
+    return FramePoint(n, B, E, U, lam, kappa, phi, F, excess, barrier, logs)
 
 
 def _all_roots(

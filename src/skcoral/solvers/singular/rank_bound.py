@@ -12,6 +12,9 @@ With ``H = S + diag(κ) ≻ 0`` and ``λ ≥ 0``, every feasible U has
 For r = p it is (★), and λ = 0 with ``S = (p/r) I`` gives the bound of the rank alone. It is concave
 in (H, κ, λ) and is maximised by Newton's method with logarithmic barriers for H and λ. Outputs with
 a floor of one are held at their sources.
+
+Stationary outputs suggest a dual point as well, in the factor form of (★r): for V of r rows and
+``H = VᵀV + diag(κ) ≻ 0``, where some κ may be negative. No p × p array is formed.
 """
 
 from __future__ import annotations
@@ -21,9 +24,9 @@ from collections.abc import Callable
 import numpy as np
 import scipy.linalg as sla
 
-from skcoral.core.arrays import Array
+from skcoral.core.arrays import Array, column_dots
 from skcoral.core.linalg import conjugate_gradient
-from skcoral.solvers.singular.answer import RankProof
+from skcoral.solvers.singular.dual import at_source
 from skcoral.solvers.singular.rank_point import LargestSquares, RankPoint
 
 _FIRST = 1.0  # weight of the barrier at the start
@@ -35,6 +38,7 @@ _INSIDE = 0.95  # share of the way to λ = 0 that a step may take
 # time for the same bounds; at a tenth of the accuracy a bound ends short of the relaxation's.
 _FORCING, _INNER = 0.01, 300
 _LIFT = 5e7  # κ of floors of one
+_RIM = 1e-7  # above the floor, where an output still counts as at the rim of its cap
 
 
 class RankBound:
@@ -57,16 +61,16 @@ class RankBound:
         A, live = self.A, self.live
         if not (lam[live] > 0.0).all():
             return None
-        own = np.ix_(live, live)
-        factor, info = sla.lapack.dpotrf(H[own], lower=1, clean=1)
+        free = np.ix_(live, live)
+        factor, info = sla.lapack.dpotrf(H[free], lower=1, clean=1)
         if info != 0:
             return None
         penalty = LargestSquares(H - np.diag(kappa), len(A), tau)
         inverse, U = np.zeros_like(H), A.copy()
         triangle = sla.lapack.dtrtri(factor, lower=1)[0]
-        inverse[own] = triangle.T @ triangle
+        inverse[free] = triangle.T @ triangle
         forced = A[:, live] * lam[live] - A[:, ~live] @ H[np.ix_(~live, live)]
-        U[:, live] = forced @ inverse[own]
+        U[:, live] = forced @ inverse[free]
         held = float(np.sum((A[:, ~live] @ H[np.ix_(~live, ~live)]) * A[:, ~live]))
         linear = 2.0 * float(self.floors @ lam) - float(kappa.sum()) - 0.5 * len(lam) + held
         linear -= float(np.sum(U[:, live] * forced))
@@ -74,24 +78,32 @@ class RankBound:
         value, merit = linear - penalty.value, linear - penalty.merit + tau * logs
         return RankPoint(H, kappa, lam, tau, value, merit, inverse, U, penalty)
 
-    def maximise(self, enough: Callable[[RankPoint], bool]) -> RankPoint:
-        """Raise the bound until a centred point is ``enough``."""
-        now = best = self.start()
+    def maximise(
+        self, enough: Callable[[RankPoint], bool], resume: RankPoint | None = None
+    ) -> RankPoint:
+        """Raise the bound until a centred point is ``enough``; ``resume`` is one from before."""
+        if resume is not None and enough(resume):
+            return resume
+        now = best = resume or self.start()
         for _ in range(_STEPS):
             try:
                 V, on_kappa, on_lam, decrement = newton_step(self.A, self.floors, now)
             except np.linalg.LinAlgError:  # at the edge of the domain the equations are singular
                 break
-            found, length = None, self._longest(now, on_lam)
-            while found is None and length > 1e-9:
+            # shorten the step until λ stays positive, H definite, and the merit grows
+            ratios = on_lam[self.live] / now.lam[self.live]
+            length = min(1.0, _INSIDE / max(-float(ratios.min(initial=0.0)), _INSIDE))
+            new = None
+            while length > 1e-9:
                 kappa, lam = now.kappa + length * on_kappa, now.lam + length * on_lam
-                found = self.at(now.H + length * V, kappa, lam, now.tau)
+                new = self.at(now.H + length * V, kappa, lam, now.tau)
                 wanted = now.merit + 1e-4 * length * decrement - 1e-13 * abs(now.merit)
-                found = found if found is not None and found.merit >= wanted else None
-                length *= 0.5
-            if found is None:
+                if new is not None and new.merit >= wanted:
+                    break
+                new, length = None, 0.5 * length
+            if new is None:
                 break
-            now = found
+            now = new
             best = max(best, now, key=lambda point: point.value)
             if decrement < _CENTRED * now.tau:
                 if enough(now):
@@ -102,20 +114,15 @@ class RankBound:
                 now = shrunk
         return best
 
-    def _longest(self, now: RankPoint, on_lam: Array) -> float:
-        """How far λ, which stays positive, allows a step to go."""
-        ratios = on_lam[self.live] / now.lam[self.live]
-        return min(1.0, _INSIDE / max(-float(ratios.min(initial=0.0)), _INSIDE))
-
-    def proof(self, point: RankPoint) -> RankProof:
-        """A dual point with all multipliers finite."""
+    def multipliers(self, point: RankPoint) -> dict[str, Array]:
+        """The arrays of the certificate besides the factor, all finite."""
         H, lam, pinned = point.H.copy(), point.lam.copy(), np.flatnonzero(~self.live)
         diagonal = np.diag(H) - point.kappa
         if len(pinned):
-            pull = np.einsum("ij,ij->j", self.A, point.U @ H)
+            pull = column_dots(self.A, point.U @ H)
             H[pinned, pinned] += _LIFT
             lam[pinned] = _LIFT + pull[pinned]
-        return RankProof(H, lam, diagonal)
+        return {"H": H, "multipliers": lam, "diagonal": diagonal}
 
 
 def newton_step(A: Array, floors: Array, at: RankPoint) -> tuple[Array, Array, Array, float]:
@@ -123,35 +130,32 @@ def newton_step(A: Array, floors: Array, at: RankPoint) -> tuple[Array, Array, A
 
     The smooth bound has the second derivative ``X V W + W V X`` in H, with ``W = H⁻¹`` and
     ``X = G + ½τW``, besides that of the penalty, which knows H and κ by ``S = H - diag(κ)`` alone.
-    κ and λ are eliminated, and the step of H is found by conjugate gradients.
+    κ and λ are eliminated, and the step of H is found by conjugate gradients, all in the
+    eigenbasis of S.
     """
-    live, penalty = np.flatnonzero(floors < 1.0), at.penalty
-    U, W, lam = at.U, at.inverse, at.lam[live]
-    G = U.T @ U
-    X = G + 0.5 * at.tau * W
-    force = G + at.tau * W - penalty.gradient
-    fidelity = np.einsum("ij,ij->j", A, U)
-    on_lam = (2.0 * (floors - fidelity))[live] + at.tau / lam
-    on_kappa = np.diag(penalty.gradient)[live] - 1.0
-    R = A[:, live].T @ A[:, live]
-    of_lam = np.linalg.inv(2.0 * R * W[np.ix_(live, live)] + np.diag(at.tau / lam**2))
+    live, penalty, tau = np.flatnonzero(floors < 1.0), at.penalty, at.tau
+    A, Q, lam = A[:, live], penalty.Q[live], at.lam[live]
+    U, W = at.U @ penalty.Q, penalty.Q.T @ at.inverse @ penalty.Q
+    G, W_live = U.T @ U, Q @ W
+    X = G + 0.5 * tau * W
+    force = G + tau * W - np.diag(penalty.slope)
+    on_lam = 2.0 * (floors[live] - column_dots(A, at.U[:, live])) + tau / lam
+    on_kappa = Q**2 @ penalty.slope - 1.0
+    of_lam = np.linalg.inv(2.0 * (A.T @ A) * (W_live @ Q.T) + np.diag(tau / lam**2))
+    of_kappa = np.linalg.inv(penalty.on_diagonals(Q))
 
     def penalised(x: Array) -> Array:  # what a step of κ adds to the equations of S
-        D = np.zeros_like(G)
-        D[live, live] = -x
-        return penalty.apply(D)
+        return penalty.apply(-(Q.T * x) @ Q)
 
     def on_diagonal(image: Array) -> Array:
-        return np.asarray(-np.diag(image)[live])
-
-    of_kappa = np.linalg.inv(np.array([on_diagonal(penalised(x)) for x in np.eye(len(live))]))
+        return np.asarray(-np.einsum("ij,ij->i", Q @ image, Q))
 
     def moved_lam(x: Array) -> Array:  # what a step of λ adds to the equations of H
-        Y = U.T @ ((A[:, live] * x) @ W[live])
+        Y = U.T @ ((A * x) @ W_live)
         return np.asarray(-(Y + Y.T))
 
     def pulled(VW: Array) -> Array:  # what a step of H adds to the equations of λ
-        return np.asarray(-2.0 * np.einsum("ij,ij->j", A, U @ VW)[live])
+        return -2.0 * column_dots(A, U @ (VW @ Q.T))
 
     def apply(V: Array) -> Array:
         image, VW = penalty.apply(V), V @ W
@@ -159,10 +163,11 @@ def newton_step(A: Array, floors: Array, at: RankPoint) -> tuple[Array, Array, A
         out = image + Y + Y.T - penalised(of_kappa @ on_diagonal(image))
         return np.asarray(out - moved_lam(of_lam @ pulled(VW)))
 
+    # preconditioned by about the diagonal of the operator in the eigenbasis of W
     values, basis = np.linalg.eigh(W)
-    values = np.maximum(values, 0.0)
-    energy = np.einsum("ia,ij,ja->a", basis, G, basis)
-    diagonal = penalty.diagonal_in(basis) + at.tau * np.outer(values, values)
+    values, turned = np.maximum(values, 0.0), basis.T**2
+    energy = column_dots(basis, G @ basis)
+    diagonal = turned @ penalty.between @ turned.T + tau * np.outer(values, values)
     diagonal += np.outer(values, energy) + np.outer(energy, values)
 
     def precondition(V: Array) -> Array:
@@ -171,26 +176,32 @@ def newton_step(A: Array, floors: Array, at: RankPoint) -> tuple[Array, Array, A
     right = force - penalised(of_kappa @ on_kappa) - moved_lam(of_lam @ on_lam)
     V, _, _ = conjugate_gradient(apply, right, precondition, rtol=_FORCING, max_iter=_INNER)
     V = 0.5 * (V + V.T)
+    kappa = of_kappa @ (on_kappa - on_diagonal(penalty.apply(V)))
+    moved = of_lam @ (on_lam - pulled(V @ W))
+    decrement = float(np.sum(force * V) + on_kappa @ kappa + on_lam @ moved)
     moves = np.zeros((2, len(G)))
-    moves[0, live] = of_kappa @ (on_kappa - on_diagonal(penalty.apply(V)))
-    moves[1, live] = of_lam @ (on_lam - pulled(V @ W))
-    decrement = np.sum(force * V) + on_kappa @ moves[0, live] + on_lam @ moves[1, live]
-    return V, moves[0], moves[1], float(decrement)
+    moves[0, live], moves[1, live] = kappa, moved
+    return penalty.Q @ V @ penalty.Q.T, moves[0], moves[1], decrement
 
 
-def gap_of_rank(proof: RankProof, A: Array, U: Array, floors: Array) -> float:
-    """How far the sum of squares of a feasible ``U`` can be above the bound of ``proof``.
+def multipliers_of_outputs(A: Array, U: Array, floors: Array) -> dict[str, Array]:
+    """The dual point that stationary outputs suggest; it proves them optimal if ``H ≻ 0``.
 
-    ``½‖G - S‖² - ½Σ_{i > r} s_i² + Σ 2λ_j(f_j - ρ_j) + tr(ZH⁻¹Zᵀ)`` with ``Z = UH - AD_λ``.
+    ``UG + U diag(κ - ν) = A D_λ`` is the condition of a stationary U, with λ where floors bind, and
+    ``S = νI + VᵀV`` is G on its range and ν, the least eigenvalue of ``UUᵀ``, elsewhere: half the
+    sum of the r largest squares is then ``½‖G‖²``, and the bound is attained.
     """
-    S = proof.H.copy()
-    np.fill_diagonal(S, proof.diagonal)
-    factor, info = sla.lapack.dpotrf(proof.H, lower=1, clean=1)
-    if info != 0:
-        return np.inf
-    squares = np.sort(np.linalg.eigvalsh(S) ** 2)
-    off = U.T @ U - S
-    Z = sla.solve_triangular(factor, (U @ proof.H - A * proof.lam).T, lower=True)
-    slack = np.where(floors >= 1.0, 0.0, np.einsum("ij,ij->j", A, U) - floors)
-    gap = 0.5 * float(np.sum(off * off) - squares[: len(S) - len(A)].sum())
-    return gap + 2.0 * float(proof.lam @ slack) + float(np.sum(Z * Z))
+    values, Q = np.linalg.eigh(U @ U.T)
+    values = np.maximum(values, np.finfo(np.float64).eps * values[-1])  # outputs may span less
+    above = values - values[0]
+    B, W = Q.T @ A, Q.T @ U
+    slope = above[:, None] * W
+    fidelity, outward, along = column_dots(B, W), column_dots(W, slope), column_dots(B, slope)
+    rim = (fidelity <= floors + _RIM) & (fidelity < 1.0)
+    lam = np.where(rim, (along - fidelity * outward) / np.where(rim, 1.0 - fidelity**2, 1.0), 0.0)
+    lam = np.maximum(lam, 0.0)
+    kappa = lam * fidelity - outward
+    pinned = floors >= 1.0
+    if pinned.any():
+        lam[pinned], kappa[pinned] = at_source(np.diag(above), B[:, pinned])
+    return {"V": np.sqrt(above / values)[:, None] * W, "multipliers": lam, "kappa": kappa}

@@ -15,33 +15,17 @@ from skcoral.core.arrays import Array
 
 @dataclass(frozen=True)
 class RankPoint:
-    """Values at one dual point.
-
-    Attributes
-    ----------
-    H, kappa, lam : ndarray of shape (p, p), (p,) and (p,)
-        The point; κ and λ are zero where the floor is one.
-    tau : float
-        Weight of the barrier.
-    value, merit : float
-        The bound, and what is maximised instead of it.
-    inverse : ndarray of shape (p, p)
-        ``H⁻¹`` of the other outputs, zero in the rows and columns of those at their sources.
-    U : ndarray of shape (r, p)
-        The minimisers.
-    penalty : LargestSquares
-        Of ``S = H - diag(κ)``.
-    """
+    """Values at one dual point."""
 
     H: Array
-    kappa: Array
+    kappa: Array  # zero where the floor is one, as λ
     lam: Array
-    tau: float
-    value: float
-    merit: float
-    inverse: Array
-    U: Array
-    penalty: LargestSquares
+    tau: float  # weight of the barriers
+    value: float  # the bound
+    merit: float  # what is maximised instead of it
+    inverse: Array  # of H without the outputs at their sources, whose rows and columns are zero
+    U: Array  # the minimisers
+    penalty: LargestSquares  # of S = H - diag(κ)
 
     @property
     def left(self) -> float:
@@ -52,8 +36,10 @@ class RankPoint:
 class LargestSquares:
     """Half the sum of the r largest squares of eigenvalues of S, made smooth.
 
-    Barriers of weight τ keep Z and ``I - Z``, which have the eigenvectors of S, positive definite.
-    ``value`` is the penalty and ``merit`` the smooth one, of which ``gradient`` is the derivative.
+    Barriers of weight τ keep Z and ``I - Z``, which have the eigenvectors ``Q`` of S, positive
+    definite. ``value`` is the penalty and ``merit`` the smooth one. In the basis Q its derivative
+    is diagonal, ``slope``, and the second one is ``between`` entry by entry, less a product with
+    ``common`` on the diagonal.
     """
 
     def __init__(self, S: Array, r: int, tau: float) -> None:
@@ -62,23 +48,24 @@ class LargestSquares:
         z, rest = occupations(squares, r, tau)
         self.value = float(np.sort(squares)[-r:].sum())
         self.merit = float(z @ squares + tau * (np.log(z) + np.log(rest)).sum())
-        self.gradient = (self.Q * (z * s)) @ self.Q.T
+        self.slope = z * s
         # (z_a - z_b)/(½s_a² - ½s_b²), without a difference
         slopes = 1.0 / (tau * (1.0 / np.outer(z, z) + 1.0 / np.outer(rest, rest)))
-        self._between = 0.5 * np.add.outer(z, z) + 0.25 * np.add.outer(s, s) ** 2 * slopes
+        self.between = 0.5 * np.add.outer(z, z) + 0.25 * np.add.outer(s, s) ** 2 * slopes
         own = np.diag(slopes)
-        self._common = own * s / np.sqrt(own.sum())
+        self.common = own * s / np.sqrt(own.sum())
 
-    def apply(self, V: Array) -> Array:
-        """The second derivative of the smooth penalty times a step of S."""
-        E = self.Q.T @ V @ self.Q
-        image = self._between * E - np.diag((np.diag(E) @ self._common) * self._common)
-        return np.asarray(self.Q @ image @ self.Q.T)
+    def apply(self, E: Array) -> Array:
+        """The second derivative of the smooth penalty times a step of S, in the basis Q."""
+        image: Array = self.between * E
+        np.einsum("ii->i", image)[:] -= (np.diag(E) @ self.common) * self.common
+        return image
 
-    def diagonal_in(self, basis: Array) -> Array:
-        """About the diagonal of the second derivative, in an orthonormal basis."""
-        turned = (basis.T @ self.Q) ** 2
-        return np.asarray(turned @ self._between @ turned.T)
+    def on_diagonals(self, rows: Array) -> Array:
+        """The second derivative in the diagonal entries of S whose rows of Q are given."""
+        products = (rows[:, :, None] * rows[:, None, :]).reshape(len(rows), -1)
+        common = rows**2 @ self.common
+        return np.asarray((products * self.between.ravel()) @ products.T) - np.outer(common, common)
 
 
 def occupations(w: Array, r: int, tau: float) -> tuple[Array, Array]:

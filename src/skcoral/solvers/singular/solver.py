@@ -1,197 +1,112 @@
-"""The least sum of squared correlations of p outputs in r < p dimensions, with its proof."""
+"""Solutions for a matrix of rank r < p: for floors, and for the largest floor of least residual."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from skcoral.core.arrays import Array, to_device, to_host
-from skcoral.core.lowrank import welch
+from skcoral.core.arrays import Array, column_dots, to_device, to_host
+from skcoral.core.deficiency import Deficiency
+from skcoral.core.linalg import precise_product
+from skcoral.core.lowrank import FactoredCorrelation, transform_of
+from skcoral.core.problem import Settings
+from skcoral.core.results import Decorrelation, SingularThreshold
+from skcoral.core.solution import Certificate, Floors, Goal, Solution
 from skcoral.core.tolerances import OPTIMAL_GAP
-from skcoral.solvers.singular.answer import Answer
-from skcoral.solvers.singular.caps import on_caps
-from skcoral.solvers.singular.descent import descend, squares, squares_and_gradients
-from skcoral.solvers.singular.dual import FrameDual, maximise_bound
-from skcoral.solvers.singular.primal import newton_outputs
-from skcoral.solvers.singular.proof import gap_of, proof_of
-from skcoral.solvers.singular.starts import descend_all
-
-Callback = Callable[[int, float, float], object]
-
-_FIRST = 60  # gradients that are spent on the rank bound before the dual is asked
-_GRADIENTS = 5e9  # r²p of the gradients once the dual has spoken
-_COARSE = 1e-4  # accuracy of the bound at which the outputs are looked at first
-_EFFORT = 3e5  # r²p of all further starts together, where the gap stays open
-STARTS = 24  # from other places, where the gap stays open; with 12 some best minima are missed
-_AROUND = (0.5, 1.0)  # displacements of the sources: larger ones rarely find the best minimum
-_ROOM = 1e-15  # above the floors, for the rounding of what is computed from the outputs
+from skcoral.solvers.singular.problem import STARTS, Answer, FrameProblem
+from skcoral.solvers.singular.threshold import frame_threshold
 
 
-def solve_squares(
-    A: Any,
-    floors: Array,
+def solve_singular(
+    deficiency: Deficiency,
+    floors: Array | None,
+    settings: Settings,
     *,
-    tol: float = 1e-9,
-    max_iter: int = 200,
-    callback: Callback | None = None,
-    start: Any = None,
-    starts: int = STARTS,
-) -> Answer:
-    """Solve for the squared criterion in the factor form.
+    dense: bool = True,
+    like: Any = None,
+    warm: Decorrelation | None = None,
+) -> Solution:
+    """Least residual for a correlation matrix of rank r < p.
 
-    Parameters
-    ----------
-    A : array of shape (r, p)
-        Factor of the correlation matrix, ``AᵀA = R``, with unit columns.
-    floors : ndarray of shape (p,)
-        The least fidelities, in [0, 1].
-    tol : float
-        Gap to aim at, relative to ``max(1, objective)``.
-    max_iter : int
-        Largest number of Newton steps.
-    callback : callable, optional
-        Called as ``callback(iteration, objective, lower_bound)``.
-    start : array of shape (r, p), optional
-        Outputs of a neighbouring problem to start from.
-    starts : int
-        Further places to start from, where the gap stays open.
-
-    Examples
-    --------
-    Three vectors in the plane cannot be closer to orthogonal than at 120 degrees.
-
-    >>> import numpy as np
-    >>> from skcoral.solvers.singular.solver import solve_squares
-    >>> A = np.array([[1.0, 0.0, 0.8], [0.0, 1.0, 0.6]])
-    >>> answer = solve_squares(A, np.array([0.5, 0.5, 0.5]))
-    >>> round(answer.objective, 9)  # (p²/r - p)/2
-    0.75
+    Without floors, the largest common one at the least residual of the rank is asked for. ``dense``
+    says whether ``T`` and ``correlation`` are p × p arrays or factors. The algebra runs in the
+    library and on the device of the matrix ``like``. What the transformation of ``warm``, the
+    answer to a neighbouring problem, makes of this matrix is where the search for outputs begins,
+    and one further start is tried instead of many; bounds are found as without it.
     """
-    r, p = A.shape
-    least = welch(p, r)
-    goal = min(tol, 1e-3)
-    U = on_caps(A, A if start is None else start, floors)
-    U, value, steps = descend(
-        A,
-        U,
-        floors,
-        bound=least,
-        goal=0.1 * goal,
-        max_iter=_FIRST,
-        only_bound=True,
-        patience=8,
+    A = factor_of(deficiency, like)
+    if warm is not None and warm.T.shape[0] != A.shape[1]:  # coefficients on other variables
+        warm = None
+    problem = frame_problem(A, settings, starts=STARTS if warm is None else 1)
+    start = None if warm is None else to_device(deficiency.factor @ warm.T, A)
+    if floors is None:
+        edge = frame_threshold(A, tol=problem.tol)
+        start, floors = edge.U, np.full(A.shape[1], min(max(edge.lower, 0.0), 1.0))
+    answer = problem.solve(floors, start=start, callback=settings.callback)
+    return solution_of(answer, deficiency, dense=dense)
+
+
+def factor_of(deficiency: Deficiency, like: Any) -> Any:
+    """The factor, in the library and on the device of the matrix that was given."""
+    return deficiency.factor if like is None else to_device(deficiency.factor, like)
+
+
+def frame_problem(A: Any, settings: Settings, *, starts: int = STARTS) -> FrameProblem:
+    """The problem in factor form."""
+    asked = settings.criterion, settings.pair_weights, settings.tol, settings.max_iter
+    return FrameProblem(A, *asked, starts)
+
+
+def solution_of(
+    answer: Answer, deficiency: Deficiency, *, dense: bool, goal: Goal | None = None
+) -> Solution:
+    """An answer with its transformation and its dual point."""
+    A, U, floors = answer.problem.host, answer.outputs, answer.floors
+    G, dual = FactoredCorrelation(U), answer.certificate
+    if dense and dual.kind == "tradeoff":  # (★) is about the matrix as it is
+        dual = Certificate(dual.kind, {k: dual.arrays[k] for k in ("multipliers", "H")}, dual.info)
+    return Solution(
+        T=transform_of(A * deficiency.lengths, U, dense=dense),
+        correlation=G.toarray() if dense else G,
+        fidelity=np.where(floors >= 1.0, 1.0, column_dots(A, U)),
+        rho_min=floors,
+        objective=answer.objective,
+        lower_bound=answer.lower_bound,
+        certificate=dual,
+        n_iter=answer.n_iter,
+        slopes=answer.slopes,
+        goal=goal or Floors(),
     )
-    if callback is not None:
-        callback(steps, value, least)
-    if value - least <= goal * max(1.0, value):
-        U = on_caps(A, U, floors, room=_ROOM)
-        return Answer(U, max(squares(U), least), least, None, steps)
-
-    def judge(dual: FrameDual) -> bool:
-        nonlocal U, value
-        candidate = on_caps(dual.point.B, dual.point.U, floors)
-        reached = squares(candidate)
-        if reached < value:
-            U, value = dual.Q @ candidate, reached
-        if callback is not None:
-            callback(steps + dual.n_iter, value, dual.bound)
-        return value - dual.bound <= 0.1 * goal * max(1.0, value)
-
-    dual = maximise_bound(A, floors, goal=_COARSE, max_iter=max_iter, judge=judge)
-    later = int(np.clip(_GRADIENTS / (r * r * p), 200, 2000))
-    more = 0
-    if not judge(dual):
-        U, value, more = _lowered(A, U, floors, dual, 3 * _COARSE, later)
-        # Where the relaxation is not tight, digits of the bound that the gap hides are not worth it
-        hidden = 1e-2 * (value - dual.bound) / max(1.0, value)
-        aim = hidden if hidden > _COARSE else 0.0
-        dual = maximise_bound(
-            A, floors, goal=max(aim, 0.3 * goal), max_iter=max_iter, judge=judge, resume=dual
-        )
-        U, value, again = _lowered(A, U, floors, dual, 0.5 * goal, later)
-        more += again
-    if value - dual.bound > OPTIMAL_GAP * max(1.0, value):
-        starts = int(min(starts, _EFFORT / (r * r * p)))
-        U, value, extra = _other_starts(A, U, value, floors, dual.bound, 0.1 * goal, later, starts)
-        more += extra
-    U = on_caps(A, U, floors, room=_ROOM)
-    value = squares(U)
-    n_iter = steps + dual.n_iter + more
-    proof = proof_of(dual)
-    bound = value - gap_of(proof, A, U, floors)
-    if bound <= least:
-        return Answer(U, value, least, None, n_iter)
-    return Answer(U, max(value, bound), bound, proof, n_iter)
 
 
-def _lowered(
-    A: Any, U: Any, floors: Array, dual: FrameDual, goal: float, later: int
-) -> tuple[Any, float, int]:
-    """Lower the sum of squares by Newton's method, and by gradients where that is not enough."""
-    U, value, steps = newton_outputs(U, floors, dual, goal=goal)
-    if value - dual.bound > goal * max(1.0, value):
-        U, value, more = descend(A, U, floors, bound=dual.bound, goal=goal, max_iter=later)
-        steps += more
-    return U, value, steps
+def singular_threshold(
+    deficiency: Deficiency, settings: Settings, *, dense: bool = True, like: Any = None
+) -> SingularThreshold:
+    """Both ends of the largest common floor at which the residual has its least value.
 
-
-def _other_starts(
-    A: Any, U: Any, value: float, floors: Array, bound: float, goal: float, later: int, starts: int
-) -> tuple[Any, float, int]:
-    """Look around where the gap is open: saddle points, and other local minima.
-
-    The displacements come from a fixed seed, so that the same problem has the same answer.
+    The callback is called as ``callback(iteration, upper, lower)`` at the end.
     """
-    if not starts:
-        return U, value, 0
-    r, p = A.shape
-    sources, best = np.asarray(to_host(A)), np.asarray(to_host(U))
-    noise = np.random.default_rng(0).normal(size=(starts, r, p)) / np.sqrt(r)
-    moved = sources + np.resize(_AROUND, starts)[:, None, None] * noise
-    moved[0] = best + 0.1 * noise[0]  # off a saddle point
-    stack = on_caps(sources, moved, floors)
-    best, reached, count = descend_from(
-        sources, stack, floors, best, bound=bound, goal=goal, max_iter=later
+    A = factor_of(deficiency, like)
+    edge = frame_threshold(A, tol=settings.tol)
+    if settings.callback is not None:
+        settings.callback(edge.n_iter, edge.upper, edge.lower)
+    host, U, lower = np.asarray(to_host(A)), np.asarray(to_host(edge.U)), edge.lower
+    T = transform_of(host * deficiency.lengths, U, dense=dense)
+    if dense:  # as the digits of T have it: they are few where a direction is weak
+        U = precise_product(host, T)
+        length = np.sqrt(column_dots(U, U))
+        T, U = T / length, U / length
+        lower = float(column_dots(host, U).min())
+    return SingularThreshold(
+        lower=lower,
+        upper=max(edge.upper, lower),
+        weights=edge.certificate.arrays["weights"],
+        T=T,
+        fidelity=column_dots(host, U),
+        names=settings.names,
+        bounds={"zca": edge.zca, "trace": edge.trace},
+        certificate=edge.certificate,
+        n_iter=edge.n_iter,
+        tol=min(settings.tol, OPTIMAL_GAP),
     )
-    return (to_device(best, A), reached, count) if reached < value else (U, value, count)
-
-
-def descend_from(
-    A: Array,
-    stack: Array,
-    floors: Array,
-    U: Array,
-    *,
-    bound: float,
-    goal: float,
-    max_iter: int,
-) -> tuple[Array, float, int]:
-    """Lower the sum of squares from each of the outputs in ``stack``.
-
-    Returns the best of them and of ``U``, its value, and the number of gradients.
-    """
-    r, p = A.shape
-    value, count = squares(U), 0
-    for most in (min(150, max_iter), max_iter // 4):
-        stack, values, steps = descend_all(
-            A,
-            stack,
-            floors,
-            squares_and_gradients,
-            step=np.full(len(stack), 0.25 * r / p),
-            max_iter=most,
-            patience=50,
-            enough=lambda v: np.minimum(1e-3 * (v - bound), 1e-9 * np.maximum(1.0, v)),
-            is_reached=lambda least: least - bound <= goal * max(1.0, least),
-        )
-        count += steps
-        first = int(values.argmin())
-        if values[first] < value:
-            U, value = stack[first], float(values[first])
-        near = values < value + 0.1 * (value - bound)
-        if value - bound <= goal * max(1.0, value) or not near.any():
-            break
-        stack = stack[near]
-    return U, value, count

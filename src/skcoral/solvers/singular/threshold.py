@@ -15,17 +15,20 @@ from typing import Any
 
 import numpy as np
 
+from skcoral.bounds.arithmetic import Floats
+from skcoral.bounds.frame import threshold_bound
 from skcoral.core.arrays import Array, column_dots, diagonal, library, to_device, to_host
 from skcoral.core.lowrank import welch
-from skcoral.solvers.singular.answer import FrameProof
+from skcoral.core.solution import Certificate
 from skcoral.solvers.singular.caps import on_caps
-from skcoral.solvers.singular.descent import descend
-from skcoral.solvers.singular.dual import FrameDual, maximise_bound
+from skcoral.solvers.singular.descent import descend_one
+from skcoral.solvers.singular.dual import FrameDual, matrix_of, maximise_bound
 from skcoral.solvers.singular.point import frame_point
 
+_STEPS = 100  # of Newton's method in each maximisation, which needs some twenty
 _TIGHT = 1e-13  # excess over the least residual, relative, of a frame that counts as tight
 _NEAR = 1e-9  # the same of one that is still to be tightened
-_CLOSEST = 1.0 - 1e-12
+_CLOSEST = 1.0 - 1e-12  # floors of one have infinite multipliers
 _BISECTED = 1e-2  # length of the search's last interval, relative to what stays open
 
 
@@ -36,23 +39,14 @@ class FrameThreshold:
     lower: float
     upper: float
     U: Any
-    proof: FrameProof
+    certificate: Certificate
     trace: float
     zca: float
     n_iter: int
 
 
-def frame_threshold(A: Any, *, tol: float = 1e-9, max_iter: int = 100) -> FrameThreshold:
-    """Bracket the largest common floor at which the residual has its least value.
-
-    Parameters
-    ----------
-    A : array of shape (r, p)
-        Factor with unit columns.
-    tol : float
-        Length of the bracket to aim at.
-    max_iter : int
-        Largest number of Newton steps of each maximisation.
+def frame_threshold(A: Any, *, tol: float = 1e-9) -> FrameThreshold:
+    """Bracket the largest common floor of least residual, to a length of ``tol`` if possible.
 
     Examples
     --------
@@ -61,89 +55,80 @@ def frame_threshold(A: Any, *, tol: float = 1e-9, max_iter: int = 100) -> FrameT
     >>> import numpy as np
     >>> from skcoral.solvers.singular.threshold import frame_threshold
     >>> angle = np.array([0.0, 2.0, 4.0]) * np.pi / 3
-    >>> found = frame_threshold(np.array([np.cos(angle), np.sin(angle)]))
-    >>> round(found.lower, 9), round(found.upper, 9)
+    >>> edge = frame_threshold(np.array([np.cos(angle), np.sin(angle)]))
+    >>> round(edge.lower, 9), round(edge.upper, 9)
     (1.0, 1.0)
     """
     r, p = A.shape
     Q, size, _ = library(A).linalg.svd(A, full_matrices=False)
     size = np.asarray(to_host(size))
-    trace = min(float(size.sum() / np.sqrt(p * r)), 1.0)
     even = np.divide(np.sqrt(p / r), size, out=np.zeros_like(size), where=size > 0)
     zca = (Q * to_device(even[None, :], Q)) @ (Q.T @ A)
-    upper, proof, dual, steps = _from_above(A, trace, Q, size, max_iter)
-    candidates = [zca] if dual is None else [zca, dual.U]
-    lower, U, more = _from_below(A, candidates, upper, tol)
-    # what rounding leaves between a frame that attains the bound and the bound
-    upper = max(upper, lower)
-    similarity = float(column_dots(A, on_caps(A, zca, np.zeros(p))).min())
-    return FrameThreshold(lower, upper, U, proof, trace, similarity, steps + more)
+    # equal weights and the best multiple of the root: the trace bound
+    N = matrix_of(np.sqrt(r / p) / p * np.maximum(size, 1e-12 * float(size.max())), Q)
+    first = _certificate(A, N, np.full(p, 1.0 / p), np.zeros(p))
+    upper, certificate, dual, steps = _from_above(A, *first)
+    lower, U, more = _from_below(A, [zca, dual.U], upper, tol)
+    return FrameThreshold(
+        lower=lower,
+        upper=max(upper, lower),  # rounding may lie between a frame that attains the bound and it
+        U=U,
+        certificate=certificate,
+        trace=min(float(size.sum() / np.sqrt(p * r)), 1.0),
+        zca=float(column_dots(A, on_caps(A, zca, np.zeros(p))).min()),
+        n_iter=steps + more,
+    )
+
+
+def _certificate(A: Any, N: Array, weights: Array, kappa: Array) -> tuple[float, Certificate]:
+    """A dual point and the upper end that it proves."""
+    host = np.asarray(to_host(A))
+    arrays = {"factor": host, "N": N, "weights": weights, "kappa": kappa}
+    certificate = Certificate("frame_threshold", arrays, {"rank": len(host)})
+    upper = float(threshold_bound(certificate, host, Floats(parts=2)).upper)
+    return min(upper, 1.0), certificate
 
 
 def _from_above(
-    A: Any, trace: float, Q: Any, size: Array, max_iter: int
-) -> tuple[float, FrameProof, FrameDual | None, int]:
+    A: Any, upper: float, certificate: Certificate
+) -> tuple[float, Certificate, FrameDual, int]:
     """Lower the upper end: where q(N) exceeds the bound of the rank, that N says for which floors.
 
     q is the bound of the rank plus ``Σ c_j(N; γ) - (p/r) tr N`` up to a term of second order, and
     the root in γ of that expression for the N at hand is the next floor to try.
     """
-    r, p = A.shape
-    n = np.maximum(size, 1e-12 * float(size.max()))
-    proof = FrameProof((Q * to_device(n[None, :], Q)) @ Q.T, np.full(p, 1.0 / p), np.zeros(p))
-    scale = np.sqrt(r / p) / p  # the best multiple of the root for equal weights
-    proof = FrameProof(scale * proof.N, proof.lam, proof.kappa)
-    upper = min(trace, 1.0)
-    dual: FrameDual | None = None
     steps = 0
     for _ in range(20):
-        if upper >= _CLOSEST and dual is not None:
-            break
         floor = min(upper, _CLOSEST)
-        found = maximise_bound(
+        dual = maximise_bound(
             A,
-            np.full(p, floor),
-            goal=lambda dual: 1e-3 * max(dual.excess, 1e-30),
-            max_iter=max_iter,
+            np.full(A.shape[1], floor),
+            allowed=lambda dual: 1e-3 * max(dual.point.excess, 1e-30),
+            max_iter=_STEPS,
         )
-        steps += found.n_iter
-        dual = found
-        if not found.point.excess > 0.0:
+        steps += dual.n_iter
+        if not dual.point.excess > 0.0:
             break
-        better, candidate = _root(found, floor)
+        better, candidate = _certificate(A, *_root(dual, floor))
         if better >= upper - 1e-12:
             break
-        done = upper - better < 1e-9
-        upper, proof = better, candidate
+        done, upper, certificate = upper - better < 1e-9, better, candidate
         if done:
             break
-    return upper, proof, dual, steps
+    return upper, certificate, dual, steps
 
 
-def _root(dual: FrameDual, floor: float) -> tuple[float, FrameProof]:
-    """The floor at which N proves nothing any more, as an upper bound on every tight frame."""
-    r, p = dual.point.B.shape
-    n, B = dual.point.n, dual.point.B
-    total = p / r * float(n.sum())
-    kappa: Array | None = dual.point.kappa
-    best, proof = 1.0, None
+def _root(dual: FrameDual, floor: float) -> tuple[Array, Array, Array]:
+    """N, weights and κ at the floor at which this N proves nothing any more."""
+    (r, p), n, kappa = dual.point.B.shape, dual.point.n, dual.point.kappa
     for _ in range(30):
-        point = frame_point(n, B, np.full(p, floor), kappa=kappa)
-        weight = float(point.lam.sum())
-        bound = 0.5 * (total + float((point.kappa + point.lam**2 * point.phi).sum())) / weight
-        if bound < best:
-            best = bound
-            N = (dual.Q * to_device(n[None, :] / weight, dual.Q)) @ dual.Q.T
-            proof = FrameProof(0.5 * (N + N.T), point.lam / weight, point.kappa / weight)
-        excess = float(n @ diagonal(point.F)) - total
-        move = excess / (2.0 * weight)
+        point = frame_point(n, dual.point.B, np.full(p, floor), kappa=kappa)
+        weight, kappa = float(point.lam.sum()), point.kappa
+        move = (float(n @ diagonal(point.F)) - p / r * float(n.sum())) / (2.0 * weight)
         if abs(move) <= 1e-15 or not np.isfinite(move):
             break
         floor = float(np.clip(floor - move, 1e-6, _CLOSEST))
-        kappa = point.kappa
-    if proof is None:
-        return 1.0, FrameProof(dual.N, np.full(p, 1.0 / p), np.zeros(p))
-    return best, proof
+    return matrix_of(n / weight, dual.Q), point.lam / weight, kappa / weight
 
 
 def _from_below(A: Any, candidates: list[Any], upper: float, tol: float) -> tuple[float, Any, int]:
@@ -162,7 +147,7 @@ def _from_below(A: Any, candidates: list[Any], upper: float, tol: float) -> tupl
         floors = np.full(p, min(trial, _CLOSEST))
         reached = False
         for start in (*candidates, A) if frame is None else (frame, *candidates[1:]):
-            U, excess, steps = _descended(A, on_caps(A, start, floors), floors)
+            U, excess, steps = _descended(A, on_caps(A, start, floors), floors, _NEAR, 1000)
             count += steps
             if excess <= _NEAR:
                 U, excess, steps = _tightened(A, U)
@@ -183,30 +168,30 @@ def _from_below(A: Any, candidates: list[Any], upper: float, tol: float) -> tupl
     return best, frame, count
 
 
-def _descended(A: Any, U: Any, floors: Array) -> tuple[Any, float, int]:
-    r, p = A.shape
-    least = welch(p, r)
-    U, value, steps = descend(
-        A, U, floors, bound=least, goal=0.1 * _NEAR, max_iter=1000, only_bound=True
+def _descended(A: Any, U: Any, floors: Array, goal: float, max_iter: int) -> tuple[Any, float, int]:
+    """Outputs closer to a tight frame, by how much they miss it, and the number of steps."""
+    least = welch(A.shape[1], A.shape[0])
+    U, value, steps = descend_one(
+        A,
+        U,
+        floors,
+        bound=least,
+        goal=0.1 * goal,
+        max_iter=max_iter,
+        enough=lambda v: v - least,
     )
     return U, (value - least) / max(1.0, least), steps
 
 
 def _tightened(A: Any, U: Any) -> tuple[Any, float, int]:
     """The nearest tight frame, as far as rounding lets one say so."""
-    r, p = A.shape
-    least, free = welch(p, r), np.zeros(p)
+    free, rng, count = np.zeros(A.shape[1]), np.random.default_rng(0), 0
     U = on_caps(A, U, free)
-    count = 0
-    rng = np.random.default_rng(0)
     for _ in range(5):
-        U, value, steps = descend(
-            A, U, free, bound=least, goal=0.1 * _TIGHT, max_iter=500, only_bound=True
-        )
+        U, excess, steps = _descended(A, U, free, _TIGHT, 500)
         count += steps
-        excess = (value - least) / max(1.0, least)
         if excess <= _TIGHT:
             break
         # the sum of squares has no local minima without floors, only saddles: step off
-        U = on_caps(A, U + to_device(1e-3 * rng.normal(size=(r, p)), A), free)
+        U = on_caps(A, U + to_device(1e-3 * rng.normal(size=A.shape), A), free)
     return U, excess, count

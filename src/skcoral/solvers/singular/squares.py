@@ -1,0 +1,96 @@
+"""The least sum of squared correlations of p outputs in r < p dimensions, with its dual point."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skcoral.core.arrays import Array
+from skcoral.core.lowrank import welch
+from skcoral.core.problem import Callback
+from skcoral.solvers.singular.caps import on_caps
+from skcoral.solvers.singular.descent import descend, descend_one, squares
+from skcoral.solvers.singular.dual import FrameDual, maximise_bound
+from skcoral.solvers.singular.primal import newton_outputs
+
+_FIRST = 60  # gradients that are spent on the rank bound before the dual is asked
+_GRADIENTS = 5e9  # r²p of the gradients once the dual has spoken
+_COARSE = 1e-4  # accuracy of the bound at which the outputs are looked at first
+# Gradients from many starts, from the best of them, and from the best one, with these numbers.
+_STAGES = ((150, None), (500, 6), (1000, 1))
+
+
+def least_squares(
+    A: Any,
+    floors: Array,
+    *,
+    tol: float,
+    max_iter: int,
+    callback: Callback | None = None,
+    start: Any = None,
+) -> tuple[Any, FrameDual | None, int]:
+    """Outputs, the dual point of (★★), and the number of steps.
+
+    The dual point is None where the outputs attain the bound of the rank. ``start`` are outputs of
+    a neighbouring problem.
+    """
+    r, p = A.shape
+    least, goal = welch(p, r), min(tol, 1e-3)
+    # 1. Gradients, as long as they promise to reach the bound of the rank.
+    U, value, steps = descend_one(
+        A,
+        on_caps(A, A if start is None else start, floors),
+        floors,
+        bound=least,
+        goal=0.1 * goal,
+        max_iter=_FIRST,
+        patience=8,
+        enough=lambda v: v - least,
+    )
+    if callback is not None:
+        callback(steps, value, least)
+    if value - least <= goal * max(1.0, value):
+        return U, None, steps
+
+    def allowed(dual: FrameDual) -> float:
+        nonlocal U, value
+        candidate = on_caps(dual.point.B, dual.point.U, floors)
+        reached = squares(candidate)
+        if reached < value:
+            U, value = dual.Q @ candidate, reached
+        if callback is not None:
+            callback(steps + dual.n_iter, value, dual.bound)
+        unit = max(1.0, value)
+        return np.inf if value - dual.bound <= 0.1 * goal * unit else accuracy * unit
+
+    # 2. Maximise (★★) over N, and lower the outputs to it: coarsely, then to all digits.
+    later = int(np.clip(_GRADIENTS / (r * r * p), 200, 2000))
+    dual, accuracy = None, _COARSE
+    for accuracy, aim in ((_COARSE, 3 * _COARSE), (0.3 * goal, 0.5 * goal)):
+        dual = maximise_bound(A, floors, allowed=allowed, max_iter=max_iter, resume=dual)
+        if allowed(dual) == np.inf:
+            break
+        U, value, more = newton_outputs(U, floors, dual, goal=aim)
+        steps += more
+        if value - dual.bound > aim * max(1.0, value):
+            U, value, more = descend_one(A, U, floors, bound=dual.bound, goal=aim, max_iter=later)
+            steps += more
+        # where the relaxation is not tight, the gap hides further digits of the bound
+        if 1e-2 * (value - dual.bound) > _COARSE * max(1.0, value):
+            break
+    assert dual is not None
+    return U, dual, steps + dual.n_iter
+
+
+def lowest(
+    A: Array, starts: Array, floors: Array, *, bound: float, goal: float
+) -> tuple[Array, int]:
+    """The outputs of least sum of squares that descent from feasible ``starts`` finds."""
+    used = 0
+    for max_iter, count in _STAGES:
+        starts = starts[:count]
+        points, values, more = descend(A, starts, floors, bound=bound, goal=goal, max_iter=max_iter)
+        starts = np.stack([points[k] for k in np.argsort(values, kind="stable")])
+        used += more
+    return starts[0], used
