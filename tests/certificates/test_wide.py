@@ -16,7 +16,7 @@ from skcoral.certificates import certificate_text, check, parse_certificate, pro
 from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
 from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
-from skcoral.solvers.singular.rank_factors import proof_by_outputs
+from skcoral.solvers.singular.rank_bound import multipliers_of_outputs
 
 from .conftest import verdict
 from .test_files import _at, changed, leaves, signed
@@ -31,10 +31,10 @@ WORST, _, _ = wide(40, 9, 0.995, criterion="worst")
 def by_outputs(result: Any) -> Any:
     """The same answer, proved by its outputs."""
     A, U = result.certificate.arrays["factor"], result.correlation.factor
-    proof = proof_by_outputs(A, U, result.rho_min)
-    info = result.certificate.info
-    made = Certificate(proof.kind, {"factor": A, **proof.arrays}, info)
-    return replace(result, certificate=made, weights=proof.lam, prices=2 * proof.lam)
+    arrays = multipliers_of_outputs(A, U, result.rho_min)
+    made = Certificate("rank", {"factor": A, **arrays}, result.certificate.info)
+    lam = arrays["multipliers"]
+    return replace(result, certificate=made, weights=lam, prices=2 * lam)
 
 
 RANKED = by_outputs(ANSWER)

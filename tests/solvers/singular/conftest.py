@@ -5,6 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from skcoral.bounds.arithmetic import Floats
+from skcoral.bounds.factored import factor_bound
+from skcoral.core.solution import Certificate
+
 
 def noise(n, p, seed=0):
     return np.random.default_rng(seed).normal(size=(n, p))
@@ -36,6 +40,12 @@ def factor_of(X):
     return A / np.linalg.norm(A, axis=0)
 
 
+def bound_of(kind, arrays, A, floors, criterion="squared"):
+    """What a dual point proves."""
+    certificate = Certificate(kind, {"factor": A, **arrays}, {"criterion": criterion})
+    return float(factor_bound(certificate, criterion, None, floors, A, Floats()).bound.lower)
+
+
 @pytest.fixture(scope="session")
 def tables():
     """Makers of tables and factors."""
@@ -45,5 +55,6 @@ def tables():
         factors = staticmethod(factors)
         sums = staticmethod(sums)
         factor_of = staticmethod(factor_of)
+        bound_of = staticmethod(bound_of)
 
     return Tables

@@ -17,7 +17,7 @@ def test_outputs_that_the_dual_leaves_open_reach_its_bound(tables, pinned):
     A = tables.factor_of(tables.factors(30, 400, k=1))
     floors = np.full(400, 0.9)
     floors[:pinned] = 1.0
-    dual = maximise_bound(A, floors, goal=1e-10, max_iter=200)
+    dual = maximise_bound(A, floors, allowed=lambda _: 1e-10, max_iter=200)
     assert dual.point.n[0] < 1e-6 * dual.point.n[-1]  # N is singular
     start = on_caps(A, A, floors)
     assert squares(start) > 1.01 * dual.bound

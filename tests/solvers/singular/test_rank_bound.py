@@ -15,13 +15,11 @@ from skcoral.certificates import certificate_text, check, parse_certificate, pro
 from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 from skcoral.solvers.singular import rank_bound
-from skcoral.solvers.singular.answer import RankProof
 from skcoral.solvers.singular.caps import on_caps
 from skcoral.solvers.singular.descent import squares
-from skcoral.solvers.singular.lifted import lifted_bound, lifted_proof
-from skcoral.solvers.singular.rank_bound import RankBound, gap_of_rank
+from skcoral.solvers.singular.lifted import lifted_dual
+from skcoral.solvers.singular.rank_bound import RankBound
 from skcoral.solvers.singular.rank_point import LargestSquares, occupations
-from skcoral.solvers.singular.solver import solve_squares
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -84,10 +82,10 @@ def test_best_bound_where_h_is_singular(tables):
 
 
 def test_no_feasible_value_is_below_the_bound_of_any_point(tables):
-    """Whatever H, λ and S are; the difference of the two sides is the sum that is reported."""
+    """Whatever H, λ and S are: (★r) as it is written."""
     A, rng = tables.factor_of(tables.sums(60, 7, 2, 0)), np.random.default_rng(1)
     (r, p), floors = A.shape, np.array([0.3, 0.9, 0.99, 0.5, 0.7, 0.95, 0.0])
-    for _ in range(60):
+    for _ in range(30):
         U = on_caps(A, A + rng.normal(size=A.shape) * rng.uniform(0, 2), floors)
         B = rng.normal(size=(p, p + 2))
         H, lam, diagonal = B @ B.T, rng.exponential(size=p), rng.normal(size=p) + 2
@@ -95,18 +93,19 @@ def test_no_feasible_value_is_below_the_bound_of_any_point(tables):
         bound = 2 * floors @ lam - np.sum((A * lam) @ np.linalg.inv(H) * (A * lam))
         bound += diagonal.sum() - np.trace(H) - p / 2
         bound -= np.sort(np.linalg.eigvalsh(S) ** 2)[-r:].sum() / 2
-        gap = gap_of_rank(RankProof(H, lam, diagonal), A, U, floors)
-        assert gap >= 0
-        assert squares(U) - bound == pytest.approx(gap, rel=1e-9)
+        assert squares(U) >= bound
+        arrays = {"H": H, "multipliers": lam, "diagonal": diagonal}
+        proved = tables.bound_of("rank", arrays, A, floors)
+        assert proved == pytest.approx(bound, rel=1e-9)
 
 
 def test_the_bound_contains_those_of_the_trade_off_and_of_the_rank_alone(tables):
     """(★) is (★r) with all squares counted; λ = 0 and S = (p/r) I leave (p²/r - p)/2."""
     A = tables.factor_of(tables.sums(60, 6, 2, 1))
-    lifted = lifted_proof(A, np.full(6, 0.97), "squared", None, tol=1e-9, max_iter=200)
-    U = solve_squares(A, np.full(6, 0.97)).U
-    below = lifted_bound(lifted, A, U, np.full(6, 0.97), "squared", None)
-    assert best_bound(A, np.full(6, 0.97)).value >= below - 1e-8
+    floors = np.full(6, 0.97)
+    arrays, _, _ = lifted_dual(A, floors, "squared", None, tol=1e-9, max_iter=200)
+    below = tables.bound_of("tradeoff", arrays, A, floors)
+    assert best_bound(A, floors).value >= below - 1e-8
     wide = tables.factor_of(tables.noise(4, 7, 1))
     point = best_bound(wide, np.zeros(7))
     assert point.value == pytest.approx((49 / 3 - 7) / 2, abs=1e-6)
@@ -117,10 +116,17 @@ def test_derivatives_of_the_penalty(r):
     S, V = (M + M.T for M in np.random.default_rng(r).normal(size=(2, 5, 5)))
     h = 1e-5
     below, at, above = (LargestSquares(S + s * V, r, 0.05) for s in (-h, 0.0, h))
-    slope = np.sum(at.gradient * V)
+
+    def gradient(at):
+        return (at.Q * at.slope) @ at.Q.T
+
+    slope = np.sum(gradient(at) * V)
     assert slope == pytest.approx((above.merit - below.merit) / (2 * h), abs=1e-6)
-    wanted = (above.gradient - below.gradient) / (2 * h)
-    np.testing.assert_allclose(at.apply(V), wanted, atol=1e-6)
+    wanted = (gradient(above) - gradient(below)) / (2 * h)
+    product = at.Q @ at.apply(at.Q.T @ V @ at.Q) @ at.Q.T
+    np.testing.assert_allclose(product, wanted, atol=1e-6)
+    diagonals = [np.diag(at.Q @ at.apply(at.Q.T @ np.diag(e) @ at.Q) @ at.Q.T) for e in np.eye(5)]
+    np.testing.assert_allclose(at.on_diagonals(at.Q), diagonals, atol=1e-12)
 
 
 def test_a_newton_step_solves_the_equations_of_the_smooth_bound(tables, monkeypatch):

@@ -10,17 +10,13 @@ import numpy as np
 import pytest
 
 from skcoral import CORAL
-from skcoral.bounds.arithmetic import Floats
-from skcoral.bounds.rank import rank_bound
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
 from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
-from skcoral.solvers.singular.answer import RankFactorProof
 from skcoral.solvers.singular.caps import on_caps
 from skcoral.solvers.singular.descent import squares
-from skcoral.solvers.singular.problem import FrameProblem
-from skcoral.solvers.singular.rank_factors import gap_of_factors, proof_by_outputs
-from skcoral.solvers.singular.solver import solve_squares
+from skcoral.solvers.singular.problem import Answer, FrameProblem
+from skcoral.solvers.singular.rank_bound import multipliers_of_outputs
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -45,7 +41,7 @@ def naive(A, floors, V, lam, kappa):
 @pytest.mark.parametrize("negative", [0, 1, 2])
 @pytest.mark.parametrize("size", [0.3, 1.0])
 @pytest.mark.parametrize(("n", "p"), [(4, 12), (6, 7)])
-def test_the_gap_is_that_of_the_formula(tables, n, p, size, negative):
+def test_the_bound_is_that_of_the_formula(tables, n, p, size, negative):
     A, rng = tables.factor_of(tables.noise(n, p)), np.random.default_rng(1)
     for _ in range(5):
         V, lam = size * rng.normal(size=A.shape), rng.exponential(size=p)
@@ -53,51 +49,41 @@ def test_the_gap_is_that_of_the_formula(tables, n, p, size, negative):
         assert np.sum(kappa < 0) == negative
         floors = rng.uniform(0.0, 0.99, p)
         U = on_caps(A, A + rng.normal(size=A.shape) * rng.uniform(0, 2), floors)
-        gap = gap_of_factors(RankFactorProof(V, lam, kappa), A, U, floors)
-        assert gap >= 0
         bound = naive(A, floors, V, lam, kappa)
-        assert squares(U) - bound == pytest.approx(gap, rel=1e-9)
+        assert squares(U) >= bound
+        arrays = {"V": V, "multipliers": lam, "kappa": kappa}
+        assert tables.bound_of("rank", arrays, A, floors) == pytest.approx(bound, rel=1e-9)
 
 
 def test_what_is_not_definite_proves_nothing(tables):
     A, rng = tables.factor_of(tables.noise(5, 12)), np.random.default_rng(0)
-    V, lam, U = rng.normal(size=A.shape), np.ones(12), A
+    V = rng.normal(size=A.shape)
     edge = np.r_[-0.01 * np.ones(5), np.ones(7)]  # more negative entries than dimensions
     beyond = rng.uniform(0.2, 1.0, 12)
     beyond[0] -= 1.1 / np.linalg.inv(V.T @ V + np.diag(beyond))[0, 0]
     for kappa in (edge, beyond):
-        proof = RankFactorProof(V, lam, kappa)
-        assert gap_of_factors(proof, A, U, np.zeros(12)) == np.inf
+        arrays = {"V": V, "multipliers": np.ones(12), "kappa": kappa}
         with pytest.raises(CertificateError, match="positive definite"):
-            rank_bound(proof.arrays, np.zeros(12), A, Floats())
+            tables.bound_of("rank", arrays, A, np.zeros(12))
 
 
-def test_outputs_prove_themselves(tables):
-    """(★★) leaves 4e-7 open for these forty rows of 200 columns; the outputs are optimal."""
+@pytest.mark.parametrize("pinned", [False, True])
+def test_outputs_prove_themselves(tables, pinned):
+    """(★★) leaves 4e-7 open for these forty rows of 200 columns; the outputs are optimal.
+
+    Columns held at their sources have multipliers that are large, not infinite.
+    """
     A, floors = tables.factor_of(tables.factors(40, 200, 1)), np.full(200, 0.85)
-    answer = solve_squares(A, floors, starts=0)
-    assert not answer.certified
-    proof = proof_by_outputs(A, answer.U, floors)
-    assert proof.kappa.min() < 0  # no dual point of (★★)
-    bound = rank_bound(proof.arrays, floors, A, Floats())
-    assert answer.objective - bound.lower <= 1e-8 * answer.objective
-    assert isinstance(FrameProblem(A).solve(floors).proof, RankFactorProof)
-    elsewhere = on_caps(A, answer.U + 0.05 * np.eye(39, 200), floors)
-    proof = proof_by_outputs(A, elsewhere, floors)  # not stationary: nothing is proved of it
-    assert gap_of_factors(proof, A, elsewhere, floors) >= squares(elsewhere) - answer.objective
-
-
-def test_outputs_with_floors_of_one_prove_themselves(tables):
-    """Columns held at their sources have multipliers that are large, not infinite."""
-    A = tables.factor_of(tables.factors(40, 200, 1))
-    floors = np.full(200, 0.85)
-    floors[::40] = 1.0
+    floors[::40] = 1.0 if pinned else 0.85
     answer = FrameProblem(A).solve(floors)
-    proof = proof_by_outputs(A, answer.U, floors)
-    gap = gap_of_factors(proof, A, answer.U, floors)
-    assert gap <= 1e-7 * answer.objective
-    bound = rank_bound(proof.arrays, floors, A, Floats())
-    assert answer.objective - bound.lower <= 1e-7 * answer.objective
+    assert answer.certified
+    assert answer.certificate.kind == "rank"
+    assert pinned or answer.certificate.arrays["kappa"].min() < 0  # no dual point of (★★)
+    fresh, elsewhere = Answer(FrameProblem(A), floors), answer.U + 0.05 * np.eye(39, 200)
+    fresh.offer(elsewhere)  # not stationary: its multipliers prove nothing of it
+    fresh.prove("rank", multipliers_of_outputs(A, fresh.U, floors))
+    assert fresh.lower_bound <= answer.objective
+    assert not fresh.certified
 
 
 def test_outputs_that_span_less_prove_nothing_false(tables):
@@ -107,8 +93,10 @@ def test_outputs_that_span_less_prove_nothing_false(tables):
     U[:2] = np.random.default_rng(0).normal(size=(2, 5))
     U /= np.linalg.norm(U, axis=0)
     floors = np.minimum(np.einsum("ij,ij->j", A, U), 1.0).clip(0.0)
-    gap = gap_of_factors(proof_by_outputs(A, on_caps(A, U, floors), floors), A, U, floors)
-    assert gap >= squares(U) - solve_squares(A, floors).objective
+    answer = FrameProblem(A).solve(floors)
+    before = answer.lower_bound
+    answer.prove("rank", multipliers_of_outputs(A, on_caps(A, U, floors), floors))
+    assert before <= answer.lower_bound <= answer.objective
 
 
 def loaded(n, p, seed):

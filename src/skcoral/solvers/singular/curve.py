@@ -15,7 +15,7 @@ from skcoral.core.solution import Budget, Solution
 from skcoral.exceptions import InfeasibleError
 from skcoral.solvers.singular.pairs import criterion_of
 from skcoral.solvers.singular.problem import Answer, FrameProblem
-from skcoral.solvers.singular.solver import factor_of, frame_problem, solution_of
+from skcoral.solvers.singular.solver import frame_problem, solution_of
 from skcoral.solvers.singular.threshold import frame_threshold
 
 _FLOOR_DIGITS = 1e-9  # bounds on a floor that differ by no more count as equal
@@ -36,7 +36,7 @@ def singular_budget(
     InfeasibleError
         No transformation of this rank has a residual as small.
     """
-    problem = frame_problem(factor_of(deficiency, like), settings)
+    problem = frame_problem(deficiency, settings, like)
     (r, p), least, criterion = problem.A.shape, problem.least, problem.criterion
     if budget < least * (1.0 - 1e-12):
         raise InfeasibleError(
@@ -115,7 +115,7 @@ def singular_frontier(
     like: Any = None,
 ) -> Frontier:
     """Compute the frontier of a matrix of rank r < p: from the threshold to one by default."""
-    problem = frame_problem(factor_of(deficiency, like), settings)
+    problem = frame_problem(deficiency, settings, like)
     p = problem.A.shape[1]
     edge = frame_threshold(problem.A, tol=problem.tol)
     if floors is None:

@@ -69,12 +69,12 @@ def descend(
             return np.minimum(1e-3 * (v - bound), _STALL * np.maximum(1.0, np.abs(v)))
 
     if step is None:  # relative to ν = p/r, the gradient 2FU changes by about one per unit of U
-        step = np.full(len(starts), 0.25 * A.shape[0] / A.shape[1])
+        step = np.full(starts.shape[0], 0.25 * A.shape[0] / A.shape[1])
     value, gradient, measured = smooth(starts)
-    best, best_value = list(starts), measured.copy()
+    best, best_value = [starts[k, ...] for k in range(starts.shape[0])], measured.copy()
     least, checked, first = value.copy(), value.copy(), step
     recent = np.repeat(value[:, None], _MEMORY, axis=1)
-    live, U, used = np.arange(len(starts)), starts, 0
+    live, U, used = np.arange(starts.shape[0]), starts, 0
     for count in range(max_iter):
         if best_value.min() - bound <= goal * max(1.0, abs(float(best_value.min()))):
             break

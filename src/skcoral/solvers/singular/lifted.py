@@ -2,7 +2,8 @@
 
 (★) lets outputs leave the span of the sources and is valid for every R; it is tight at high
 floors. The dual point is found for a matrix that is shrunk by 1e-14 or 1e-8, where the solver of
-the trade-off works; the bound is then evaluated for the matrix that was given.
+the trade-off works; the bound is then evaluated for the matrix that was given. This may differ
+from ``AᵀA`` by small eigenvalues, which a bound for that matrix alone would pay for.
 """
 
 from __future__ import annotations
@@ -30,15 +31,17 @@ def lifted_dual(
     *,
     tol: float,
     max_iter: int,
+    dropped: float = 0.0,
 ) -> tuple[dict[str, Array], list[Array], int] | None:
     """Search a dual point of (★); None where none is found.
 
-    Returns the arrays of its certificate, outputs that it suggests, and the number of steps.
+    The matrix is shrunk by no less than the variance ``dropped`` with small eigenvalues. Returns
+    the arrays of the certificate, outputs that it suggests, and the number of steps.
     """
     names = tuple(f"x{j}" for j in range(A.shape[1]))
     settings = Settings(names, criterion, pair_weights, tol=tol, max_iter=max_iter)
     for shrunk in _SHRUNK if A.shape[1] <= _FEW else _SHRUNK[1:]:
-        R = (1.0 - shrunk) * (A.T @ A)
+        R = (1.0 - max(shrunk, dropped)) * (A.T @ A)
         np.fill_diagonal(R, 1.0)
         try:
             refused = solve_exact(R, floors, settings)

@@ -41,7 +41,8 @@ _ROUNDING = 1e-13  # relative gain of an objective that counts as none
 class FrameProblem:
     """A factor ``A`` (r × p, unit columns) with a criterion.
 
-    Where the gap is open, outputs are looked for from ``starts`` further places.
+    Where the gap is open, outputs are looked for from ``starts`` further places. ``dropped`` is the
+    variance that the factor leaves out.
     """
 
     A: Any
@@ -50,6 +51,7 @@ class FrameProblem:
     tol: float = 1e-9
     max_iter: int = 200
     starts: int = STARTS
+    dropped: float = 0.0
 
     @cached_property
     def host(self) -> Array:
@@ -104,7 +106,7 @@ class FrameProblem:
     def _lift(self, answer: Answer) -> None:
         """Try the bound (★) and the outputs that its dual point suggests."""
         given = self.host, answer.floors, self.criterion, self.pair_weights
-        lifted = lifted_dual(*given, tol=self.tol, max_iter=self.max_iter)
+        lifted = lifted_dual(*given, tol=self.tol, max_iter=self.max_iter, dropped=self.dropped)
         if lifted is not None:
             arrays, suggested, steps = lifted
             for U in suggested:

@@ -35,27 +35,25 @@ def solve_singular(
     answer to a neighbouring problem, makes of this matrix is where the search for outputs begins,
     and one further start is tried instead of many; bounds are found as without it.
     """
-    A = factor_of(deficiency, like)
-    if warm is not None and warm.T.shape[0] != A.shape[1]:  # coefficients on other variables
+    p = deficiency.factor.shape[1]
+    if warm is not None and warm.T.shape[0] != p:  # coefficients on other variables
         warm = None
-    problem = frame_problem(A, settings, starts=STARTS if warm is None else 1)
-    start = None if warm is None else to_device(deficiency.factor @ warm.T, A)
+    problem = frame_problem(deficiency, settings, like, starts=STARTS if warm is None else 1)
+    start = None if warm is None else to_device(deficiency.factor @ warm.T, problem.A)
     if floors is None:
-        edge = frame_threshold(A, tol=problem.tol)
-        start, floors = edge.U, np.full(A.shape[1], min(max(edge.lower, 0.0), 1.0))
+        edge = frame_threshold(problem.A, tol=problem.tol)
+        start, floors = edge.U, np.full(p, min(max(edge.lower, 0.0), 1.0))
     answer = problem.solve(floors, start=start, callback=settings.callback)
     return solution_of(answer, deficiency, dense=dense)
 
 
-def factor_of(deficiency: Deficiency, like: Any) -> Any:
-    """The factor, in the library and on the device of the matrix that was given."""
-    return deficiency.factor if like is None else to_device(deficiency.factor, like)
-
-
-def frame_problem(A: Any, settings: Settings, *, starts: int = STARTS) -> FrameProblem:
-    """The problem in factor form."""
+def frame_problem(
+    deficiency: Deficiency, settings: Settings, like: Any, *, starts: int = STARTS
+) -> FrameProblem:
+    """The problem in factor form, in the library and on the device of the matrix ``like``."""
+    A = deficiency.factor if like is None else to_device(deficiency.factor, like)
     asked = settings.criterion, settings.pair_weights, settings.tol, settings.max_iter
-    return FrameProblem(A, *asked, starts)
+    return FrameProblem(A, *asked, starts, deficiency.dropped)
 
 
 def solution_of(
@@ -87,11 +85,11 @@ def singular_threshold(
 
     The callback is called as ``callback(iteration, upper, lower)`` at the end.
     """
-    A = factor_of(deficiency, like)
-    edge = frame_threshold(A, tol=settings.tol)
+    problem = frame_problem(deficiency, settings, like)
+    edge = frame_threshold(problem.A, tol=settings.tol)
     if settings.callback is not None:
         settings.callback(edge.n_iter, edge.upper, edge.lower)
-    host, U, lower = np.asarray(to_host(A)), np.asarray(to_host(edge.U)), edge.lower
+    host, U, lower = problem.host, np.asarray(to_host(edge.U)), edge.lower
     T = transform_of(host * deficiency.lengths, U, dense=dense)
     if dense:  # as the digits of T have it: they are few where a direction is weak
         U = precise_product(host, T)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ def least_squares(
     if value - least <= goal * max(1.0, value):
         return U, None, steps
 
-    def allowed(dual: FrameDual) -> float:
+    def allowed(accuracy: float, dual: FrameDual) -> float:
         nonlocal U, value
         candidate = on_caps(dual.point.B, dual.point.U, floors)
         reached = squares(candidate)
@@ -66,10 +67,11 @@ def least_squares(
 
     # 2. Maximise (★★) over N, and lower the outputs to it: coarsely, then to all digits.
     later = int(np.clip(_GRADIENTS / (r * r * p), 200, 2000))
-    dual, accuracy = None, _COARSE
+    dual = None
     for accuracy, aim in ((_COARSE, 3 * _COARSE), (0.3 * goal, 0.5 * goal)):
-        dual = maximise_bound(A, floors, allowed=allowed, max_iter=max_iter, resume=dual)
-        if allowed(dual) == np.inf:
+        enough = partial(allowed, accuracy)
+        dual = maximise_bound(A, floors, allowed=enough, max_iter=max_iter, resume=dual)
+        if enough(dual) == np.inf:
             break
         U, value, more = newton_outputs(U, floors, dual, goal=aim)
         steps += more
