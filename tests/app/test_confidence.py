@@ -9,9 +9,10 @@ import pytest
 
 from skcoral import CORAL
 from skcoral.app import exports, sources
-from skcoral.app.problem import arguments, group_columns, groups, pose, raised
+from skcoral.app.problem import arguments, group_columns, groups, pose
 from skcoral.app.settings import Settings, from_query, to_query
 from skcoral.models.files import load_model, model_json
+from skcoral.stability import confident_floors
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,7 @@ def test_columns_that_name_groups_are_no_variables(sites):
     settings = Settings(floor=0.8, confidence=0.95, groups="a", without=("batch",))
     problem = pose(source, settings)
     assert group_columns(problem) == ["site", "batch"]
-    assert groups(problem, settings) is None  # a is a variable
+    assert groups(problem, settings, arguments(problem, settings)) is None  # a is a variable
 
 
 def test_a_column_that_is_not_there_is_reported(open_app):
@@ -75,8 +76,11 @@ def test_what_is_taken_away_repeats_the_floors(sites, tmp_path, monkeypatch, cap
     source = sources.read_file(sites.to_csv(index=False).encode(), "sites.csv", key="k")
     problem = pose(source, settings)
     chosen = arguments(problem, settings)
-    sure = raised(problem, chosen, "site", lambda done, total: None)
-    fit = problem.data.fit(chosen, raised=sure)
+    fit = problem.data.fit(chosen, groups="site")
+    complete = sites.dropna()
+    sure = confident_floors(
+        CORAL(0.8), complete[["a", "b", "c"]], confidence=0.95, groups=complete["site"]
+    )
     model = fit.model
     np.testing.assert_allclose(model.floors_, sure.floors)
     (tmp_path / "m.json").write_text(model_json(model))

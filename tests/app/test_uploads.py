@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import zipfile
 
 import numpy as np
 import openpyxl
@@ -95,12 +94,6 @@ def test_weights_column(bring, metric, table):
     assert "Largest weighted correlation" in told
     assert "Certified for these 53 rows with their weights" in told
     assert at.query_params["weights"] == "w"
-
-
-def test_negative_weights(bring, table):
-    at = bring("mine.csv", csv(table - 10, "abcd"))
-    next(s for s in at.selectbox if s.label == "Row weights").set_value("a").run()
-    assert "column 'a': a weight is negative" in said(at)
 
 
 def test_shrunk_correlations(bring, metric, table):
@@ -198,17 +191,6 @@ def test_excel_and_parquet(bring, metric, table):
         assert metric(at, "Residual") == pytest.approx(expected, rel=1e-3)
 
 
-def test_workbook_with_formulas(bring, metric, table):
-    # Written by a program that computes nothing: a formula has no value and counts as missing.
-    rows = [["a", "b", "sum"], *([x, y, f"=A{i}+B{i}"] for i, (x, y) in enumerate(table[:, :2], 2))]
-    at = bring("formulas.xlsx", workbook(rows), floor="0.99")
-    assert not at.error
-    left_out = " ".join(m.value for m in at.markdown).replace("\\", "")
-    assert "**sum**: no values" in left_out
-    R = np.corrcoef(table[:, :2], rowvar=False)
-    assert metric(at, "Residual") == pytest.approx(api.decorrelate(R, 0.99).objective, rel=1e-3)
-
-
 def test_decimal_commas(bring, metric, table):
     text = pd.DataFrame(table, columns=list("abcd")).to_csv(index=False, sep=";", decimal=",")
     at = bring("mine.csv", text.encode(), floor="0.95", own=["a:0.97"])
@@ -251,23 +233,6 @@ def test_sheets(bring, metric, table):
     assert metric(at, "Residual") == pytest.approx(api.decorrelate(R, 0.95).objective, rel=1e-3)
 
 
-def bomb():
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        archive.writestr("xl/workbook.xml", b" " * (301 * 1024 * 1024))
-    return stream.getvalue()
-
-
-def endless_parquet():
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    stream = io.BytesIO()
-    zeros = pa.array(np.zeros(2_600_000))
-    pq.write_table(pa.table({"a": zeros, "b": zeros}), stream)
-    return stream.getvalue()
-
-
 JUNK = np.random.default_rng(0)
 
 
@@ -284,8 +249,6 @@ JUNK = np.random.default_rng(0)
         ("junk.parquet", lambda: b"PAR1" + JUNK.bytes(10_000_000), "junk.parquet"),
         ("letters.csv", lambda: b"lorem ipsum " * 900_000, "letters.csv"),
         ("packed.csv", lambda: gzip.compress(b"a,b\n" + b"1,2\n" * 1000), "compressed"),
-        ("bomb.xlsx", bomb, "unpacks to 301 MB"),
-        ("endless.parquet", endless_parquet, "too many cells, and the limit is 5,000,000"),
         ("infinite.csv", lambda: b"a,b\n1,2\ninf,3\n2,5\n", "line 3: infinite"),
         ("twice.csv", lambda: b"a,a\n1,2\n3,4\n", "twice.csv"),
         ("old.xls", lambda: b"\xd0\xcf\x11\xe0" + b"x" * 100, "the workbook cannot be read"),

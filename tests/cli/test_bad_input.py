@@ -70,6 +70,9 @@ def test_exact_dependencies_are_named(coral, dependent_csv, tmp_path):
     done = coral("inspect", dependent_csv)
     assert "--exclude total" in done.stdout
     assert "--covariance LedoitWolf" in done.stdout
+    told = json.loads(coral("inspect", dependent_csv, "--json").stdout)
+    assert (told["redundant"], told["threshold"]) == (["total"], None)
+    assert any("total" in relation for relation in told["dependent"])
 
 
 @pytest.mark.parametrize("command", ["inspect", "threshold", "frontier", "fit"])
@@ -126,18 +129,6 @@ def test_constant_among_the_complete_rows_only(main, tmp_path):
         assert "c" in err.partition("correlation")[2]
 
 
-def test_inspect_explains_a_dependent_table(main, answer, dependent_csv):
-    status, out, _ = main("inspect", dependent_csv)
-    assert status == 0
-    assert "same" in out
-    assert "--exclude total" in out
-    status, told = answer("inspect", dependent_csv)
-    assert told["constant"] == ["same"]
-    assert told["redundant"] == ["total"]
-    assert told["threshold"] is None
-    assert any("total" in relation for relation in told["dependent"])
-
-
 def test_errors_are_json_too(main, tmp_path):
     status, out, err = main("inspect", tmp_path / "none.csv", "--json")
     assert status == 3
@@ -176,6 +167,9 @@ WRONG_USE = {
     "no columns": (["fit", "{wine}", "--columns", " , "], "--columns"),
     "sheet of a text file": (["inspect", "{wine}", "--sheet", "one"], "--sheet"),
     "separator": (["inspect", "{wine}", "--separator", ";;"], "one character"),
+    "unknown ending": (["fit", "{wine}", "-o", "out.dat"], ".parquet"),
+    "unknown ending of a curve": (["frontier", "{wine}", "--csv", "out.dat"], ".parquet"),
+    "no folder": (["fit", "{wine}", "-o", "new/out.csv"], "new/out.csv"),
     "picture": (["frontier", "{wine}", "--plot", "f.bmp"], ".png"),
     "two on stdout": (["fit", "{wine}", "-o", "-", "--json"], "standard output"),
     "model on stdout": (["fit", "{wine}", "--model", "-"], "standard output"),
@@ -197,13 +191,6 @@ def test_wrong_use(main, wine_csv, case, tmp_path, monkeypatch):
     assert needle in err
     assert len(err.splitlines()) == 2
     assert list(tmp_path.iterdir()) == []
-
-
-def test_unknown_ending_of_the_output(main, wine_csv, tmp_path):
-    for arguments in (["fit", wine_csv, "-o"], ["frontier", wine_csv, "--csv"]):
-        status, _, err = main(*arguments, tmp_path / "out.dat")
-        assert status == 2
-        assert ".parquet" in err
 
 
 def test_an_existing_output_is_kept_without_force(main, wine_csv, tmp_path):
@@ -321,13 +308,6 @@ def test_too_few_rows_are_reported_in_terms_of_the_command(main, tmp_path):
         assert "2 rows cannot determine 3 columns" in told
         assert "covariance='LedoitWolf'" not in told
         assert "of each relation" not in told
-
-
-def test_a_missing_folder_is_not_made(main, wine_csv, tmp_path):
-    status, _, err = main("fit", wine_csv, "-o", tmp_path / "new" / "out.csv")
-    assert status == 2
-    assert "new" in err
-    assert not (tmp_path / "new").exists()
 
 
 def test_control_characters_in_names_do_not_reach_the_terminal(main, tmp_path):

@@ -139,17 +139,6 @@ def test_the_highest_floor_for_a_limit_is_in_the_certificate(
     assert np.allclose(content["claim"]["R"], R, atol=1e-12)
 
 
-def test_limits_for_a_matrix_in_a_file(answer, wine_file, tmp_path):
-    R = pd.read_csv(wine_file).corr()
-    path, out = tmp_path / "R.csv", tmp_path / "T.csv"
-    R.to_csv(path)
-    status, told = answer("fit", path, "--max-vif", 2, "-o", out)
-    assert status == 0
-    T = pd.read_csv(out, index_col=0).to_numpy()
-    assert np.diag(np.linalg.inv(T.T @ R.to_numpy() @ T)).max() == pytest.approx(2, abs=1e-6)
-    assert told["measured"]["largest_vif"] == pytest.approx(2, abs=1e-6)
-
-
 def test_floors_of_a_frontier_may_be_named(answer, wine_file):
     status, told = answer("frontier", wine_file, "--rho-min", 0.95, "--rho-min", 0.9)
     assert status == 0
@@ -236,23 +225,3 @@ def test_support_by_a_number_is_about_the_matrix_that_is_solved_for(answer, tmp_
 
     np.testing.assert_array_equal(load_model(out).T_ != 0, np.abs(R) > 0.5)
     assert status in (0, 4)
-
-
-def test_flags_behind_numbers_are_read_and_reported(main, answer, tmp_path):
-    path, out = tmp_path / "euro.csv", tmp_path / "out.csv"
-    path.write_text(
-        "geo;gdp;rate\nDE;12,3 b;5,1\nFR;11,9;5,7 e\nIT;13,1 e;6,1\nES;14,5;: c\n"
-        "PL;9,5 bp;7,1\nCZ;8,5;7,3\n"
-    )
-    status, told = answer("fit", path, "-o", out)
-    assert status == 0
-    assert told["measured"]["rows_used"] == 5
-    said = " ".join(told["notes"])
-    assert "Flags behind numbers were left out: 'e' (2 cells), 'b' (1 cell), 'bp' (1 cell)" in said
-    assert "in gdp, rate." in said
-    gdp, rate = np.array([12.3, 11.9, 13.1, 9.5, 8.5]), np.array([5.1, 5.7, 6.1, 7.1, 7.3])
-    before = told["measured"]["largest_correlation_before"]
-    assert before == pytest.approx(abs(np.corrcoef(gdp, rate)[0, 1]))
-    # units are no flags: they are refused as before, with the cell
-    path.write_text("a,b\n1 km,2\n2 km,3\n3 km,1\n4 m,8\n")
-    assert main("inspect", path)[0] == 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gc
 import json
 from dataclasses import replace
 
@@ -86,25 +85,6 @@ def test_budget(answer, wine, wine_csv, conic_optimum):
     assert told["objective"] <= budget + 1e-7
 
 
-def test_worst_pair(answer, wine, wine_csv, conic_optimum):
-    status, told = answer("fit", wine_csv, "--rho-min", "0.85", "--criterion", "worst")
-    assert status == 0
-    expected = conic_optimum(wine.correlation, 0.85, "worst")
-    assert told["objective"] == pytest.approx(expected, abs=1e-7)
-
-
-def test_text_columns_pass_through_in_place(coral, iris_csv, tmp_path):
-    done = coral("fit", iris_csv, "-o", tmp_path / "out.csv")
-    assert done.returncode == 0, done.stderr
-    header, before = read(iris_csv)
-    new_header, after = read(tmp_path / "out.csv")
-    assert new_header == header
-    assert after["species"] == before["species"]
-    names = [name for name in header if name != "species"]
-    out = numbers(after, names)
-    assert np.abs(np.corrcoef(out.T) - np.eye(4)).max() < 1e-9
-
-
 def test_columns_that_pass_through_and_single_rows_are_reported(main, iris_csv, tmp_path):
     model, one = tmp_path / "model.json", tmp_path / "one.csv"
     status, out, _ = main("fit", iris_csv, "--model", model)
@@ -160,22 +140,6 @@ def test_excluded_and_chosen_columns(answer, iris_csv, tmp_path):
     assert list(told["fidelity"]) == ["petal_length", "petal_width"]
 
 
-def test_weights_count_rows(answer, tmp_path):
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(40, 3)) @ rng.normal(size=(3, 3))
-    w = rng.integers(1, 4, size=40)
-    header = "a,b,c,w"
-    np.savetxt(tmp_path / "w.csv", np.column_stack([X, w]), delimiter=",", header=header,
-               comments="", fmt="%.17g")  # fmt: skip
-    repeated = np.repeat(X, w, axis=0)
-    np.savetxt(tmp_path / "r.csv", repeated, delimiter=",", header="a,b,c", comments="",
-               fmt="%.17g")  # fmt: skip
-    _, weighted = answer("fit", tmp_path / "w.csv", "--weights", "w", "--rho-min", "0.99")
-    _, plain = answer("fit", tmp_path / "r.csv", "--rho-min", "0.99")
-    assert weighted["objective"] == pytest.approx(plain["objective"], rel=1e-7)
-    assert list(weighted["fidelity"]) == ["a", "b", "c"]
-
-
 def test_support_from_a_number_and_from_files(answer, wine, tmp_path):
     names = ["a", "b", "c", "d"]
     rng = np.random.default_rng(2)
@@ -224,20 +188,6 @@ def test_a_support_with_signs_and_intervals(answer, main, iris_csv, tmp_path):
     status, _, said = main("fit", iris_csv, "--rho-min", "0.8", "--support", support)
     assert status == 2
     assert "`lower` of the support must be one number" in said
-
-
-def test_fewer_rows_than_columns_with_and_without_shrinkage(answer, tmp_path):
-    X = np.random.default_rng(4).normal(size=(5, 8))
-    path = tmp_path / "wide.csv"
-    names = [f"v{j}" for j in range(8)]
-    np.savetxt(path, X, delimiter=",", header=",".join(names), comments="", fmt="%.17g")
-    status, told = answer("fit", path)
-    assert status == 0
-    assert told["rank"] == 4
-    assert told["objective"] == pytest.approx((8**2 / 4 - 8) / 2)
-    status, told = answer("fit", path, "--covariance", "OAS")
-    assert status == 0
-    assert told["rank"] == 8
 
 
 def test_transform_repeats_the_fit_and_reads_other_formats(coral, main, iris_csv, tmp_path):
@@ -301,33 +251,6 @@ def test_a_table_read_in_parts_gives_the_same(main, answer, iris_csv, tmp_path, 
     names = list(whole["fidelity"])
     assert np.allclose(numbers(a, names), numbers(b, names), atol=1e-9)
     assert "no hold-out" in (tmp_path / "r.html").read_text()
-
-
-def test_cells_of_a_large_table_are_not_kept_beside_their_numbers(main, tmp_path, monkeypatch):
-    from skcoral import CORAL
-    from skcoral.tables.table import BATCH_ROWS, Batch
-
-    monkeypatch.setattr("skcoral.tables.table.KEPT_BYTES", 3 * BATCH_ROWS)
-    rng = np.random.default_rng(0)
-    path = tmp_path / "t.csv"
-    rows = rng.integers(0, 9, size=(2 * BATCH_ROWS + 5, 2))
-    np.savetxt(path, rows, fmt="%d", delimiter=",", header="a,b", comments="")
-    alive = []
-    fit = CORAL._fit_estimate
-
-    def batches():
-        gc.collect()
-        return [thing for thing in gc.get_objects() if isinstance(thing, Batch)]
-
-    of_other_tests = batches()
-
-    def count(self, *args, **kwargs):
-        alive.append(len(batches()) - len(of_other_tests))
-        return fit(self, *args, **kwargs)
-
-    monkeypatch.setattr(CORAL, "_fit_estimate", count)
-    assert main("fit", path)[0] == 0
-    assert alive[0] <= 1
 
 
 def test_an_open_gap_is_exit_status_4(main, wine_csv, tmp_path):

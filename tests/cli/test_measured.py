@@ -167,20 +167,6 @@ def test_few_rows_of_noise_are_not_called_uncorrelated(main, answer, tmp_path):
     assert "Certified for these" not in text
 
 
-def test_a_duplicated_column_stays_a_duplicate(answer, tmp_path):
-    rng = np.random.default_rng(2)
-    a, b = rng.normal(size=(2, 40))
-    path, out = tmp_path / "twice.csv", tmp_path / "out.csv"
-    rows = np.column_stack([a, b, 2 * a])
-    np.savetxt(path, rows, fmt="%.17g", delimiter=",", header="a,b,twice", comments="")
-    status, told = answer("fit", path, "--covariance", "OAS", "--rho-min", "0.5", "-o", out)
-    assert status == 0
-    after, _ = columns_of(out, ["a", "b", "twice"])
-    largest = np.abs(np.corrcoef(after.T) - np.eye(3)).max()
-    assert told["measured"]["largest_correlation"] == pytest.approx(largest, abs=1e-9)
-    assert told["measured"]["largest_vif_before"] is None
-
-
 def test_weights_have_no_scale_and_are_said(answer, skewed_csv):
     status, told = answer("fit", skewed_csv, "--exclude", "n", "--weights", "w")
     assert status == 0
@@ -225,16 +211,6 @@ def test_a_report_that_is_no_html_is_refused_before_any_work(main, tmp_path):
         assert "must end in .html" in err
         assert "print it" in err
     assert list(tmp_path.iterdir()) == []
-
-
-def test_row_labels_are_called_by_what_they_are(main, tmp_path):
-    path = tmp_path / "labels.csv"
-    rng = np.random.default_rng(3)
-    lines = [",a,b"] + [f"row {i},{x},{y}" for i, (x, y) in enumerate(rng.normal(size=(20, 2)))]
-    path.write_text("\n".join(lines) + "\n")
-    status, text, _ = main("fit", path)
-    assert status == 0
-    assert "Columns left as they were: the row labels." in text
 
 
 def test_the_first_line_is_the_same_everywhere(main, answer, wine_csv, tmp_path):

@@ -70,17 +70,6 @@ def test_a_mark_of_missing_values_is_reported_with_the_option_that_reads_it(cora
     assert coral("inspect", folder / "t.csv", "--na", "k. A.").returncode == 0
 
 
-def test_verify_without_the_options_of_the_fit_asks_for_them(coral, survey):
-    folder, _ = survey
-    proof = folder / "p.json"
-    command = [folder / "t.csv", "--exclude", "sum", "--covariance", "LedoitWolf"]
-    assert coral("fit", *command, "--certificate", proof).returncode == 0
-    told = coral("verify", folder / "t.csv", proof)
-    assert told.returncode == 4
-    assert "--covariance" in told.stdout
-    assert coral("verify", folder / "t.csv", proof, "--covariance", "LedoitWolf").returncode == 0
-
-
 def test_floors_that_weighted_rows_keep_are_not_promised_of_plain_ones(coral, survey):
     folder, table = survey
     table.assign(w=np.arange(len(table)) % 4).to_csv(folder / "t.csv", index=False)

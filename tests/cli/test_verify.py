@@ -55,7 +55,9 @@ def test_the_estimator_is_part_of_the_question(coral, wine_csv, tmp_path):
     path = tmp_path / "c.json"
     fit = ("fit", wine_csv, "--rho-min", "0.9", "--covariance", "OAS", "--certificate", path)
     assert coral(*fit).returncode == 0
-    assert coral("verify", wine_csv, path).returncode == 4
+    done = coral("verify", wine_csv, path)
+    assert done.returncode == 4
+    assert "--covariance" in done.stdout
     assert coral("verify", wine_csv, path, "--covariance", "OAS").returncode == 0
 
 
@@ -87,10 +89,6 @@ def test_a_certificate_is_not_left_behind_by_a_failed_fit(coral, tmp_path):
     ("content", "words"),
     [
         (b"[" * 100_000, "not a certificate file"),
-        (b'{"format": ' * 50_000, "not a certificate file"),
-        (b'{"version": ' + b"9" * 5000 + b"}", "not a certificate file"),
-        (b'{"format": 1, "format": "scikit-coral certificate"}', "not a certificate file"),
-        (b"\xef\xbb\xbf{}", "not a certificate file"),
         (b"a,b\n1,2\n", "not a certificate file"),
         (b"{}", "not a scikit-coral certificate"),
     ],
@@ -109,26 +107,6 @@ def test_a_folder_is_no_certificate(coral, wine_csv, tmp_path):
     done = coral("verify", wine_csv, tmp_path)
     assert done.returncode == 2
     assert "is a directory" in done.stderr
-
-
-def test_a_certificate_of_a_wide_table(coral, tmp_path):
-    """More columns than a matrix of all pairs may have: the file holds factors."""
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(8, 2)) @ rng.normal(size=(2, 150)) + rng.normal(size=(8, 150))
-    table, other, path = tmp_path / "wide.csv", tmp_path / "other.csv", tmp_path / "c.json"
-    header = ",".join(f"v{j}" for j in range(150))
-    np.savetxt(table, rows, delimiter=",", header=header, comments="")
-    rows[0, 0] += 1e-5
-    np.savetxt(other, rows, delimiter=",", header=header, comments="")
-    few = {"CORAL_MAX_VARIABLES": "100"}
-    done = coral("fit", table, "--rho-min", "0.9", "--certificate", path, env=few)
-    assert done.returncode in (0, 4), done.stderr
-    assert json.loads(path.read_text())["claim"]["R"] is None
-    assert coral("verify", table, path, env=few).returncode == 0
-    assert coral("verify", table, path, "--rigorous", env=few).returncode == 0
-    done = coral("verify", other, path, env=few)
-    assert done.returncode == 4
-    assert "another correlation matrix" in done.stdout
 
 
 def test_arguments_the_wrong_way_round(main, wine_csv, proof):

@@ -85,7 +85,7 @@ def command(
     aside = {*problem.names, *source.opened.doubtful, settings.weights, settings.target}
     asked["exclude"] = [name for name in source.names if name not in aside] or None
     asked |= {name: chosen.get(name) for name in (*LIMITED, "confidence")}
-    asked["groups"] = groups(problem, settings)
+    asked["groups"] = groups(problem, settings, chosen)
     if settings.mode not in LIMITED:
         own = [f"{name}={value:g}" for name, value in settings.own if name in problem.names]
         asked["rho_min"] = [f"{settings.floor:g}", *own]

@@ -12,7 +12,12 @@ from skcoral.app.cache import remember_table
 from skcoral.app.page import in_words, leave_out_button, plain
 from skcoral.app.problem import Problem, key_of, pose, variables
 from skcoral.app.sources import Source
-from skcoral.exceptions import InvalidTableError, NotCertifiedWarning, SingularCorrelationWarning
+from skcoral.exceptions import (
+    ConfidenceWarning,
+    InvalidTableError,
+    NotCertifiedWarning,
+    SingularCorrelationWarning,
+)
 
 _STYLE = """<style>
 .stMainBlockContainer {padding-top: 3.5rem; padding-bottom: 4rem}
@@ -48,9 +53,9 @@ def main() -> None:
         page_title="CORAL: decorrelate and keep the meaning", page_icon="🪸", layout="wide"
     )
     _one_thread_each()
-    # The page itself says whether a result is certified; the server's log need not.
-    warnings.filterwarnings("ignore", category=NotCertifiedWarning)
-    warnings.filterwarnings("ignore", category=SingularCorrelationWarning)
+    # The page itself says what holds; the server's log need not.
+    for kind in (ConfidenceWarning, NotCertifiedWarning, SingularCorrelationWarning):
+        warnings.filterwarnings("ignore", category=kind)
     st.html(_STYLE)
     st.header("CORAL: move the floor and watch", anchor=False)
     st.caption(

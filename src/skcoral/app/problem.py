@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +14,13 @@ from skcoral.core.arrays import Array
 from skcoral.core.deficiency import Deficiency
 from skcoral.core.limits import VISITOR, use
 from skcoral.estimator.rows import named_rows
-from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError, InvalidTableError
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.show import sentences
 from skcoral.show.report.facts import can_hold_out
 from skcoral.workflow.dataset import Dataset, Request
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from skcoral.stability import ConfidentFloors
 
 #: Variables of an ordinary table, so that a page of heat maps stays readable and every move of a
 #: slider is answered within a second.
@@ -33,7 +30,7 @@ _MOST_WIDE, _WIDE_COST = 1000, 5e6
 #: Modes that would keep other visitors waiting with more variables than these.
 LIMITS = {"support": 30, "max_vif": 30, "max_correlation": 60, "worst": 60, "absolute": 60}
 #: The same where variables depend on each other: a limit on the correlation then takes minutes.
-_SINGULAR_LIMITS = {"max_correlation": 12, "worst": 30, "absolute": 30}
+_SINGULAR_LIMITS = {"max_correlation": 12}
 #: A solution for the worst pair or for absolute values takes as long as dozens of the others: its
 #: curve has fewer points, and for many variables none.
 _FEW_POINTS = ((16, 11), (32, 7))
@@ -122,6 +119,8 @@ def variables(source: Source, settings: Settings) -> tuple[str, ...]:
 def refuse(problem: Problem, settings: Settings) -> None:
     """Refuse what is impossible for this table in this mode, or would take too long."""
     way = settings.mode if settings.mode in LIMITS else settings.criterion
+    if settings.mode == "budget" and way == "worst":
+        way = "max_correlation"  # the same question
     asked = {**MODES, **sentences.CRITERIA}[way]
     singular = problem.deficiency is not None
     if singular and way in ("max_vif", "support"):
@@ -175,10 +174,10 @@ def arguments(problem: Problem, settings: Settings) -> dict[str, Any]:
     return chosen
 
 
-def groups(problem: Problem, settings: Settings) -> str | None:
+def groups(problem: Problem, settings: Settings, chosen: Mapping[str, Any]) -> str | None:
     """The column of clusters, where floors are to hold for the population."""
-    asked = "confidence" in arguments(problem, settings)
-    return settings.groups if asked and settings.groups in group_columns(problem) else None
+    known = "confidence" in chosen and settings.groups in group_columns(problem)
+    return settings.groups if known else None
 
 
 def group_columns(problem: Problem) -> list[str]:
@@ -188,23 +187,3 @@ def group_columns(problem: Problem) -> list[str]:
     request = problem.data.request
     aside = {request.weights, request.target, ""}
     return [name for name in problem.data.passed_through if name not in aside]
-
-
-def raised(
-    problem: Problem,
-    chosen: Mapping[str, Any],
-    clusters: str | None,
-    callback: Callable[[int, int], object],
-) -> ConfidentFloors:
-    """The floors that hold for the population with the confidence that was chosen."""
-    from skcoral.stability import confident_floors
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConfidenceWarning)  # its sentence says the same
-        return confident_floors(
-            problem.data.model(chosen),
-            problem.frame(),
-            confidence=chosen["confidence"],
-            callback=callback,
-            **problem.data.known(clusters),
-        )

@@ -123,15 +123,23 @@ class Settings:
 
         ``rows`` tells whether there are rows to be weighted, or a matrix only.
         """
+        # A matrix has no rows to weight, to explain, to leave out or to estimate from.
+        asked = self if rows else replace(self, confidence=0.0, covariance="")
+        columns = {name: name for name in names} if rows else {}
+        settings = replace(
+            asked,
+            own=tuple((name, value) for name, value in asked.own if name in names),
+            without=tuple(name for name in names if name in asked.without),
+            include=tuple(name for name in names if name in asked.include),
+            weights=columns.get(asked.weights, ""),
+            target=columns.get(asked.target, ""),
+        )
         notes = []
-        asked = self
-        if not rows:
-            asked = replace(self, weights="", target="", confidence=0.0, covariance="")
-            if asked != self:
-                notes.append(
-                    "Weights, an outcome, confidence and estimators of correlations need rows, and "
-                    "here is only a matrix."
-                )
+        if not rows and (asked != self or asked.weights or asked.target):
+            notes.append(
+                "Weights, an outcome, confidence and estimators of correlations need rows, and "
+                "here is only a matrix."
+            )
         mentioned = (*asked.without, *asked.include, *dict(asked.own), asked.weights, asked.target)
         unknown = [name for name in dict.fromkeys(mentioned) if name and name not in names]
         if unknown:
@@ -139,14 +147,6 @@ class Settings:
                 f"There is no column of numbers {', '.join(map(repr, unknown))} here; what was "
                 "asked about it is ignored."
             )
-        settings = replace(
-            asked,
-            own=tuple((name, value) for name, value in asked.own if name in names),
-            without=tuple(name for name in names if name in asked.without),
-            include=tuple(name for name in names if name in asked.include),
-            weights=asked.weights if asked.weights in names else "",
-            target=asked.target if asked.target in names else "",
-        )
         return settings, notes
 
 

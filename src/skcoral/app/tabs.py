@@ -27,12 +27,12 @@ _TABS = ("Correlations", "Outputs", "Downloads")
 def show(
     problem: Problem,
     fit: Fit,
-    thorough: Callable[[str], Fit],
+    for_download: Callable[[str], Fit],
     command: Callable[[str, str], str | None],
 ) -> None:
     """Show the tabs; only the open one costs time.
 
-    ``thorough`` makes the fit for a download, and ``command`` repeats it: by format and units.
+    ``for_download`` makes the fit for a download, and ``command`` repeats it: by format and units.
     """
     correlations, outputs, downloads = st.tabs(_TABS, on_change="rerun", key="tab")
     if correlations.open:
@@ -43,7 +43,7 @@ def show(
             _outputs(fit)
     if downloads.open:
         with downloads:
-            _downloads(problem, fit, thorough, command)
+            _downloads(problem, fit, for_download, command)
 
 
 def _heat_map(M: Array, names: Sequence[str], *, top: float, word: str, key: str) -> None:
@@ -128,7 +128,7 @@ def _population(sure: ConfidentFloors) -> None:
 def _downloads(
     problem: Problem,
     fit: Fit,
-    thorough: Callable[[str], Fit],
+    for_download: Callable[[str], Fit],
     command: Callable[[str, str], str | None],
 ) -> None:
     is_table = problem.source.has_rows
@@ -149,17 +149,17 @@ def _downloads(
     if is_table:
         files = {
             "Decorrelated table": (
-                lambda: exports.decorrelated(thorough(scale), ending=ending),
+                lambda: exports.decorrelated(for_download(scale), ending=ending),
                 f"decorrelated.{ending}",
                 mime,
             ),
             "Model (JSON)": (
-                lambda: model_json(thorough(scale).model).encode(),
+                lambda: model_json(for_download(scale).model).encode(),
                 "model.json",
                 "application/json",
             ),
             "Report (HTML)": (
-                lambda: exports.page(problem, thorough(scale), command=repeated or ""),
+                lambda: exports.page(problem, for_download(scale), command=repeated or ""),
                 "report.html",
                 "text/html",
             ),

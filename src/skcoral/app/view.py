@@ -18,7 +18,6 @@ from skcoral.app.problem import (
     curve_points,
     doubts,
     groups,
-    raised,
     refuse,
 )
 from skcoral.app.settings import EXPLAINED, LIMITED, MODES
@@ -35,7 +34,6 @@ from skcoral.workflow.fit import Fit
 
 if TYPE_CHECKING:
     from skcoral.core.results import Frontier
-    from skcoral.stability import ConfidentFloors
 
 _MOST_BARS = 22
 
@@ -93,16 +91,17 @@ def _explore(problem: Problem) -> None:
     chosen = arguments(problem, settings)
     if support is not None:
         chosen["support"] = support
-    clusters = groups(problem, settings)
+    clusters = groups(problem, settings, chosen)
     asked = (clusters, file and st.session_state["support_file"].file_id, str(chosen))
     with plot:
-        sure = _raised(problem, asked, chosen, clusters) if "confidence" in chosen else None
         with st.spinner("Solving …", show_time=True):
-            # only the model is remembered: a fit holds the rows
+            # Confidence leaves rows out again and again. Only the model is remembered: a fit holds
+            # the rows.
+            thorough = "confidence" in chosen
             model = about(
                 problem,
                 asked,
-                lambda: problem.data.fit(chosen, raised=sure, thorough=False).model,
+                lambda: problem.data.fit(chosen, groups=clusters, thorough=thorough).model,
             )
         result = model.result_
         _frontier(problem, chosen, result, threshold, curve)
@@ -126,15 +125,15 @@ def _explore(problem: Problem) -> None:
                 show_figure(charts.fidelity(result, others, found.fidelity), "fidelity")
         _new_rows(problem, asked, fit)
 
-    def thorough(scale: str) -> Fit:
+    def for_download(scale: str) -> Fit:
         """The fit on the screen in these units, with what new rows can expect."""
-        asked = chosen | {"output_scale": scale}
-        return problem.data.fit(asked, groups=clusters, raised=sure)
+        sure = getattr(model, "confidence_", None)
+        return problem.data.fit(chosen | {"output_scale": scale}, groups=clusters, raised=sure)
 
     def command(ending: str, scale: str) -> str | None:
         return exports.command(problem, settings, ending=ending, scale=scale, support_file=file)
 
-    tabs.show(problem, fit, thorough, command)
+    tabs.show(problem, fit, for_download, command)
 
 
 def _say_dependent(problem: Problem) -> None:
@@ -194,21 +193,6 @@ def _frontier(
             "can lie above it."
         )
     st.caption(" ".join(said))
-
-
-def _raised(
-    problem: Problem, asked: tuple[Any, ...], chosen: dict[str, Any], clusters: str | None
-) -> ConfidentFloors:
-    """Floors for the population, with progress while they are computed."""
-    # cached by hand: a cached function cannot draw a progress bar while it computes
-    box: dict[str, ConfidentFloors] = about(problem, ("raised", asked), dict)
-    if "floors" not in box:
-        bar = st.progress(0.0, "Leaving rows out …")
-        box["floors"] = raised(
-            problem, chosen, clusters, lambda done, total: bar.progress(done / total)
-        )
-        bar.empty()
-    return box["floors"]
 
 
 def _curve(problem: Problem, criterion: str) -> Frontier | None:
