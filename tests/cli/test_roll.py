@@ -128,14 +128,6 @@ def test_cells_that_could_be_misread_are_refused(prices, main, tmp_path, column,
     assert [p.name for p in tmp_path.iterdir()] == ["unclear.csv"]
 
 
-def test_columns_of_the_table_of_windows_are_distinct(prices, main, tmp_path):
-    path, log = tmp_path / "in.csv", tmp_path / "windows.parquet"
-    prices[1].rename(columns={"sector": "status"}).to_csv(path, index=False)
-    arguments = ["--date", "date", "--by", "status", "--by", "date", "--window", 40]
-    assert main("roll", path, *arguments, "-o", tmp_path / "o.csv", "--windows", log)[0] == 0
-    assert list(pd.read_parquet(log).columns[:4]) == ["status_", "date_", "date", "first"]
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal")
 def test_an_interrupted_run_leaves_nothing(tmp_path):
     rng = np.random.default_rng(0)
@@ -182,30 +174,6 @@ def test_every_row_without_output_has_a_reason(prices, main, tmp_path, monkeypat
     assert f"{empty} of 150 rows have no output: 28 before the first window with " in said
     assert "7 in windows that were refused, 1 with missing values." in said
     assert empty == 28 + 7 + 1
-
-
-@pytest.mark.parametrize("window", [3, pytest.param(4, marks=pytest.mark.slow)])
-def test_windows_of_few_rows_are_reported_with_their_own_figures(prices, main, tmp_path, window):
-    """Windows with no more rows than variables have no ρ★, and still a weakest fidelity."""
-    table = prices[1].head(window + 1)  # two windows
-    path = tmp_path / "few.csv"
-    table.to_csv(path, index=False)
-    out, log = tmp_path / "out.csv", tmp_path / "windows.csv"
-    files = ["-o", out, "--windows", log]
-    options = ["--window", window, "--columns", "a,b,c,d", "--rho-min", 0.9]
-    _, said, _ = main("roll", path, *options, *files)
-    figures = pd.read_csv(log)
-    assert figures["threshold"].isna().all()
-    said = " ".join(said.split())
-    assert "inf" not in said
-    assert "ρ★" not in said
-    before, after = figures["largest_before"].max(), figures["largest_after"].max()
-    weakest = np.floor(figures["min_fidelity"].min() * 1e4 + 1e-6) / 1e4
-    told = f"Largest correlation {before:.2f} → {after:.2f}, every variable keeps at least"
-    assert f"{told} {weakest:g} in its window." in said
-    with pytest.warns(UserWarning, match="window"):
-        panel = rolling(table[NAMES], window, rho_min=0.9)
-    assert f"{told} {weakest:g} in its window." in panel.summary()
 
 
 def test_a_window_longer_than_the_table(prices, main, tmp_path):

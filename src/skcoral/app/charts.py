@@ -78,16 +78,10 @@ def frontier(display: FrontierDisplay) -> Figure:
     )
 
 
-def fidelity(
-    result: Decorrelation, others: Mapping[str, Array], measured: Array | None = None
-) -> Figure:
-    """A bar per variable, with its floor and what the classical methods keep.
-
-    The bars are the fidelities ``measured`` on rows, or those of the result without them.
-    """
+def fidelity(result: Decorrelation, others: Mapping[str, Array], measured: Array) -> Figure:
+    """A bar per variable, as measured, with its floor and what the classical methods keep."""
     places = np.arange(len(result.names))
-    kept = result.fidelity if measured is None else measured
-    bars = _trace("bar", "CORAL", kept, places, "%{customdata}<br>CORAL %{x:.4f}")
+    bars = _trace("bar", "CORAL", measured, places, "%{customdata}<br>CORAL %{x:.4f}")
     data = [bars | {"orientation": "h", "marker": {"color": BLUE}}]
     for name, values in others.items():
         hover = f"%{{customdata}}<br>{name} %{{x:.4f}}"

@@ -189,13 +189,18 @@ def choose_own_floors(problem: Problem) -> None:
             key=state.put("own_names", [name for name in own if name in problem.names]),
             on_change=name_them,
         )
-        for name in own:
-            if name in problem.names:
-                key = state.put(f"own_{name}", own[name])
-                how: dict[str, Any] = {"step": 0.001, "format": "%.3f"}
-                st.number_input(
-                    plain(name), 0.0, 1.0, key=key, on_change=set_floor, args=(name, key), **how
-                )
+        for name in (name for name in own if name in problem.names):
+            key = state.put(f"own_{name}", own[name])
+            st.number_input(
+                plain(name),
+                0.0,
+                1.0,
+                step=0.001,
+                format="%.3f",
+                key=key,
+                on_change=set_floor,
+                args=(name, key),
+            )
 
 
 def choose_support(problem: Problem) -> tuple[str, Any]:

@@ -98,7 +98,8 @@ class _Command(TyperCommand):
         sections: dict[str, list[tuple[str, str]]] = {
             title: [] for title in ("Arguments", "Options", *PANELS)
         }
-        for parameter in self.get_params(ctx):
+        order = {name: k for k, name in enumerate(home)}
+        for parameter in sorted(self.get_params(ctx), key=lambda p: order.get(p.name or "", -1)):
             record = parameter.get_help_record(ctx)
             if record is not None:
                 is_argument = parameter.param_type_name == "argument"

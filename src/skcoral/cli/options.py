@@ -18,7 +18,6 @@ Criterion = Literal["squared", "worst", "absolute"]
 #: Options that every help page lists last.
 _LAST = ("force", "json")
 _MEASURE = "How residual correlation is measured."
-_FORCE = "Replace output files that exist."
 
 
 def option(help: str, *names: str, default: Any = None, **settings: Any) -> Any:
@@ -62,6 +61,13 @@ class Options:
     """What every command takes."""
 
     json: bool = flag("--json", "Answer as JSON, for machines.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WritingOptions(Options):
+    """What every command takes that writes files."""
+
+    force: bool = flag("--force", "Replace output files that exist.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,14 +158,13 @@ class ThresholdOptions(TableOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LayoutOptions(Options):
+class LayoutOptions(WritingOptions):
     """How outputs are written."""
 
     keep_sources: bool = flag("--keep-sources", "Write each output beside its source, as NAME_d.")
     drop_incomplete: bool = flag(
         "--drop-incomplete", "Leave rows with missing values out of the output."
     )
-    force: bool = flag("--force", _FORCE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,7 +208,7 @@ class TransformOptions(LayoutOptions, FileOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FrontierOptions(TableOptions):
+class FrontierOptions(WritingOptions, TableOptions):
     """Compute what floors cost, from ρ★ to 1 or those given, each point certified."""
 
     criterion: Criterion = option(_MEASURE, default="squared")
@@ -213,7 +218,6 @@ class FrontierOptions(TableOptions):
     points: int = option("Points on the curve.", default=25, min=2, max=1000)
     plot: Path | None = option("Picture (.png, .svg or .pdf).", metavar="FILE")
     csv: Path | None = option("The curve as a table.", metavar="FILE")
-    force: bool = flag("--force", _FORCE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,7 +233,7 @@ class VerifyOptions(TableOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RollOptions(GoalOptions):
+class RollOptions(WritingOptions, GoalOptions):
     """Decorrelate each row by the model of its own window of rows.
 
     All rows and columns are written in their order; variables of rows without a model are left
@@ -258,29 +262,26 @@ class RollOptions(GoalOptions):
     )
     windows: Path | None = option("Figures of every window, as a table.", metavar="FILE")
     jobs: int = option("Processes; -1 for all processors.", default=1)
-    force: bool = flag("--force", _FORCE)
     weights: None = None
     matrix: Literal[False] = False
     covariance: None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReproduceOptions(Options):
+class ReproduceOptions(WritingOptions):
     """Recompute the tables of the paper and compare, cell by cell."""
 
     table: str = option("Label or number of a table.", default="all", metavar="NAME")
     output: Path | None = option(
         "The comparison as .md or .html.", "--output", "-o", metavar="FILE"
     )
-    force: bool = flag("--force", _FORCE)
 
 
 @dataclass(frozen=True, kw_only=True)
-class DemoOptions(Options):
+class DemoOptions(WritingOptions):
     """Decorrelate the Wine data and leave table, model and report in a folder."""
 
     into: Path = option("Where the files go.", default=Path("coral-demo"), metavar="FOLDER")
-    force: bool = flag("--force", _FORCE)
 
 
 @dataclass(frozen=True, kw_only=True)
