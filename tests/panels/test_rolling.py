@@ -65,6 +65,7 @@ def loop(X, window, lag=0, step=1, **kwargs):
         {"rho_min": 0.95, "halflife": 15.0},
         {"rho_min": 0.95, "covariance": "OAS"},
         {"budget": 0.05},
+        {"max_correlation": 0.3},
     ],
     ids=str,
 )
@@ -240,15 +241,6 @@ def test_gaps_and_short_windows_are_reported():
     assert np.allclose(panel.outputs.iloc[t], single.transform(X.iloc[[t]])[0], atol=1e-8)
 
 
-def test_tables_without_any_full_window_are_reported():
-    X = frame(n=100)
-    X.iloc[::20, 2] = np.nan
-    with pytest.warns(SkippedWindowsWarning, match="No window has enough complete rows"):
-        panel = rolling(X, 40, rho_min=0.9)
-    assert len(panel) == 0
-    assert panel.outputs.isna().all().all()
-
-
 def test_constant_columns_are_refused_with_a_reason():
     X = frame(n=90)
     X.iloc[30:75, 1] = 3.0
@@ -321,24 +313,27 @@ def test_small_groups_are_reported():
     assert panel.outputs.iloc[37:].isna().all().all()
 
 
-def test_questions_that_are_invalid():
+@pytest.mark.parametrize(
+    ("asked", "error", "words"),
+    [
+        ({"min_rows": 50}, InvalidArgumentError, "min_rows=50 rows never fit"),
+        ({"step": 0}, InvalidArgumentError, "step must"),
+        ({"by": "sector"}, InvalidArgumentError, "There is no column"),
+        ({"rho_min": 1.5}, InvalidFloorError, "1.5"),
+        ({"rho_mni": 0.9}, TypeError, "rho_mni"),
+        ({"refit": "often"}, InvalidArgumentError, "calendar frequency .*'often'"),
+        ({"refit": "MS", "step": 5}, InvalidArgumentError, "both say when"),
+    ],
+)
+def test_questions_that_are_invalid(asked, error, words):
+    with pytest.raises(error, match=words):
+        rolling(frame(n=60), 40, **asked)
+
+
+def test_tables_without_any_window_and_rows_without_one():
     X = frame(n=60)
-    with pytest.raises(InvalidArgumentError, match="min_rows=50 rows never fit"):
-        rolling(X, 40, min_rows=50)
-    with pytest.raises(InvalidArgumentError, match="step must"):
-        rolling(X, 40, step=0)
-    with pytest.raises(InvalidArgumentError, match="There is no column"):
-        rolling(X, 40, by="sector")
-    with pytest.raises(InvalidFloorError):
-        rolling(X, 40, rho_min=1.5)
-    with pytest.raises(TypeError, match="rho_mni"):
-        rolling(X, 40, rho_mni=0.9)
     with pytest.raises(InvalidTableError, match="text"):
         rolling(X.assign(sector="x"), 40)
-    with pytest.raises(InvalidArgumentError, match=r"calendar frequency .*; got 'often'\.$"):
-        rolling(X, 40, refit="often")
-    with pytest.raises(InvalidArgumentError, match="both say when"):
-        rolling(X, 40, refit="MS", step=5)
     with pytest.raises(InvalidArgumentError, match="There is no row"):
         rolling(X, 40).model("1999-01-01")
     with pytest.warns(SkippedWindowsWarning, match="No window"):
@@ -346,6 +341,16 @@ def test_questions_that_are_invalid():
     assert len(short) == 0
     assert short.outputs.isna().all().all()
     assert "0 windows" in short.summary()
+
+
+def test_outputs_that_share_the_lowest_fidelity_are_counted():
+    X = frame(n=62)
+    every = rolling(X, 60, rho_min=0.999).to_frame()
+    assert (every["weakest"] == "all 5").all()
+    two = rolling(X, 60, rho_min=dict.fromkeys(NAMES, 0.999) | {"size": 0.99, "carry": 0.99})
+    assert (two.to_frame()["weakest"] == "2 of 5").all()
+    one = rolling(X, 60, rho_min=dict.fromkeys(NAMES, 0.999) | {"size": 0.99})
+    assert (one.to_frame()["weakest"] == "size").all()
 
 
 @pytest.mark.slow

@@ -52,13 +52,6 @@ def test_batches_give_what_the_whole_table_gives(asked):
     assert np.allclose(thresholds, whole.threshold["lower"], atol=1e-9, equal_nan=True)
 
 
-def test_objects_of_a_stream_are_shown_in_one_line():
-    roller = Roller(["a", "b"], 5)
-    pushed = roller.push(np.random.default_rng(0).normal(size=(12, 2)))
-    assert repr(pushed) == "Pushed(12 rows, 4 without output, 8 windows)"
-    assert repr(roller) == "Roller(2 variables, 5 rows kept after row 7)"
-
-
 def test_memory_does_not_grow_with_the_number_of_windows():
     rng = np.random.default_rng(0)
 

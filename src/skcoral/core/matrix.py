@@ -52,10 +52,12 @@ _MARGIN = 100.0
 class Memory:
     """What questions about one matrix share: ρ★, and where the search for it begins.
 
-    ``near`` are the weights of a matrix that is close, if there is one.
+    ``near`` are the weights of a matrix that is close, if there is one, and ``floor`` is its answer
+    to the same budget.
     """
 
     near: Array | None = None
+    floor: float | None = None
     threshold: Any = None
     tol: float = np.inf
     max_iter: int = 0

@@ -303,6 +303,7 @@ class Fitting:
         warm = None
         if near is not None and regular:
             warm, given.memory.near = near.result_, near.threshold_.weights
+            given.memory.floor = float(warm.rho_min.min())
         result = solve_for(given, self, floors=floors, warm=warm)
         effect = None
         if measured_on is not None:

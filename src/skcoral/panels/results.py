@@ -18,6 +18,8 @@ from skcoral.panels.solver import NUMBERS, Warned
 from skcoral.panels.windows import Windows
 from skcoral.show import sentences
 
+_ROUNDING = 1e-9  # fidelities that differ by less are the same, as where several are at the floor
+
 Frame = Callable[[dict[str, Any], dict[str, Any]], Any]
 
 
@@ -52,15 +54,6 @@ class Panel(Drawn):
         standardised variables.
     settings : dict
         The settings of every model.
-
-    Examples
-    --------
-    >>> import numpy as np, pandas as pd
-    >>> from skcoral.panels import rolling
-    >>> rows = np.random.default_rng(0).normal(size=(40, 2)) @ [[1.0, 0.8], [0.0, 0.6]]
-    >>> panel = rolling(pd.DataFrame(rows, columns=["a", "b"]), 30)
-    >>> len(panel), panel.status["status"].unique().tolist()
-    (11, ['exact'])
     """
 
     outputs: Any
@@ -116,7 +109,8 @@ class Panel(Drawn):
     def to_frame(self) -> Any:
         """One row per window, with all figures: those of single outputs by their weakest or mean.
 
-        ``min_fidelity`` is that of the output ``weakest``, and ``turnover`` a mean over outputs.
+        ``min_fidelity`` is that of the output ``weakest``, which counts the outputs where several
+        share it ("3 of 12"), and ``turnover`` is a mean over outputs.
         """
         return self._frame(self.keys, self.columns)
 
@@ -168,20 +162,28 @@ def window_columns(
     by_output = {name: figures[name] for name in ("fidelity", "turnover")}
     fidelity, used = figures["fidelity"], windows.ends - windows.starts
     solved = np.isfinite(fidelity).all(axis=1)
-    weakest = np.full(len(used), "", dtype=object)
-    weakest[solved] = np.array(names, dtype=object)[fidelity[solved].argmin(axis=1)]
+    lowest = np.where(solved, fidelity.min(axis=1, initial=np.inf), np.nan)
+    at_lowest = fidelity <= lowest[:, None] + _ROUNDING
     columns = {
         "first": windows.first,
         "last": windows.last,
         "rows": used,
         "missing": windows.last - windows.first + 1 - used,
         **{name: figures[name] for name in ("status", *NUMBERS)},
-        "min_fidelity": np.where(solved, fidelity.min(axis=1, initial=np.inf), np.nan),
-        "weakest": weakest,
+        "min_fidelity": lowest,
+        "weakest": np.array([_weakest(names, at) for at in at_lowest], dtype=object),
         "turnover": figures["turnover"].mean(axis=1),
         "reason": figures["reason"],
     }
     return columns, by_output
+
+
+def _weakest(names: tuple[str, ...], at_lowest: Any) -> str:
+    """The output with the lowest fidelity, or how many have it; empty where there is no model."""
+    places = np.flatnonzero(at_lowest)
+    if len(places) > 1:
+        return f"all {len(names)}" if at_lowest.all() else f"{len(places)} of {len(names)}"
+    return names[places[0]] if len(places) else ""
 
 
 def warn_about_windows(warned: Warned, columns: dict[str, Any], labels: Any) -> None:

@@ -24,7 +24,8 @@ from skcoral.estimator.fitting import check_settings
 from skcoral.exceptions import InvalidTableError, SingularCorrelationError
 from skcoral.panels.windows import Windows
 
-_CHAIN = 20  # windows from one fit without a neighbour to the next
+_CHAIN = 20  # windows from one fit without a neighbour to the next: that fit takes three times as
+# long as a warm one, so a tenth of the time is lost, and a few hundred windows keep all cores busy
 _ONE_THREAD = 200  # columns up to which further threads cost more time than they save
 _FORGOTTEN = 1e-30  # weights below this are far below the rounding of what they are added to
 
@@ -153,19 +154,20 @@ def _chains(complete: Any, windows: Windows) -> Iterator[_Chain]:
         yield _Chain(at, int(group[begin]), start, int(ends.max()), *own, new, window[new] - begin)
 
 
-def _solve(solver: Solver, chain: _Chain, rows: Array, new: Array) -> _Solved:
-    """Solve the windows of a chain, which consist of ``rows``, and transform the ``new`` ones."""
-    threads = 1 if rows.shape[1] <= _ONE_THREAD else None
-    with limits.use(limits.current()), _threads().limit(limits=threads, user_api="blas"):
-        return _solve_each(solver, chain, rows, new)
-
-
 @cache
 def _threads() -> Any:
     """What limits the threads of linear algebra; finding its libraries takes milliseconds."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
+
+
+def _solve(solver: Solver, chain: _Chain, rows: Array, new: Array) -> _Solved:
+    """Solve the windows of a chain, which consist of ``rows``, and transform the ``new`` ones."""
+    # Small systems are slower on several threads, and limits are looked up once for all windows.
+    threads = 1 if rows.shape[1] <= _ONE_THREAD else None
+    with limits.use(limits.current()), _threads().limit(limits=threads, user_api="blas"):
+        return _solve_each(solver, chain, rows, new)
 
 
 def _solve_each(solver: Solver, chain: _Chain, rows: Array, new: Array) -> _Solved:

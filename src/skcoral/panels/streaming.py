@@ -36,10 +36,6 @@ class Pushed:
     gone: int
     without: Counter[str]
 
-    def __repr__(self) -> str:
-        rows, windows = len(self.outputs), len(self.figures["status"])
-        return f"Pushed({rows} rows, {self.without.total()} without output, {windows} windows)"
-
 
 class Roller:
     """Windows over rows that arrive in batches; memory does not grow with the number of windows.
@@ -67,10 +63,6 @@ class Roller:
         self.gone = 0  # rows before those that are kept
         self._anchor: int | None = None
         self._reported = -1  # row that the last window reported ended with
-
-    def __repr__(self) -> str:
-        kept = len(self._values)
-        return f"Roller({len(self.names)} variables, {kept} rows kept after row {self.gone})"
 
     def push(
         self, values: Any, times: Any = None, callback: Callable[[int, int], object] | None = None

@@ -44,20 +44,22 @@ def solve_budget(R: Any, budget: float, settings: Settings) -> Solution:
     power = 0.5 if settings.criterion == "squared" else 1.0
     close = 0.1 * settings.tol
 
-    def excess(node: Node) -> float:
+    def excess(node: Node) -> tuple[float, float]:
         value, slope = node.solved.objective, node.slope if np.isfinite(node.slope) else 0.0
         # What the gap of a point leaves open, no further floor can close.
         if value <= budget and budget - value <= max(close * slope, 3.0 * node.solved.gap):
-            return 0.0
+            return 0.0, slope
         # Aim a little below the budget, so that the last point is within it.
-        return float((value + 0.5 * close * slope) ** power - budget**power)
+        aim = max(value + 0.5 * close * slope, 0.0)
+        return aim**power - budget**power, power * slope / max(aim, 1e-300) ** (1.0 - power)
 
     node = path.highest(excess, xtol=close)
-    # Nearer to ρ★ no floor has an accurate dual point.
-    nearest = float(np.cos(np.arccos(path.edge) * (1.0 - 5e-7)))
-    if node.rho < nearest:
-        path.solve(nearest)
     best = min(path.nodes.values(), key=lambda node: _reach(node, budget))
+    # Too close to ρ★ no floor has an accurate dual point: the tangent of one further off proves it.
+    for share in (5e-7, 5e-6, 5e-5):
+        further = float(np.cos(np.arccos(path.edge) * (1.0 - share)))
+        if node.rho < further and _reach(best, budget) > node.rho + settings.tol:
+            best = min(best, path.solve(further), key=lambda node: _reach(node, budget))
     upper = max(_reach(best, budget), node.rho)
     if _reach(node, budget) > upper + OPTIMAL_GAP:
         # The tangent of another point holds for every floor.

@@ -13,7 +13,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
 from skcoral.core import criteria
 from skcoral.core.arrays import Array, cholesky_or_none, column_dots, to_host
@@ -26,6 +25,7 @@ from skcoral.solvers.tradeoff.solver import solve_floors
 from skcoral.solvers.tradeoff.zero_weights import ZeroWeights
 
 _NEIGHBOURS = 6  # points that the dual of another one is interpolated from
+_MOST_STEPS = 60  # of the search for a floor: three or four are usual, and halving takes 50
 
 
 @dataclass(frozen=True)
@@ -97,18 +97,39 @@ class Path:
                 self.callback(len(self.nodes), solved.objective, solved.lower_bound)
         return self.nodes[rho]
 
-    def highest(self, excess: Callable[[Node], float], *, xtol: float) -> Node:
+    def highest(self, excess: Callable[[Node], tuple[float, float]], *, xtol: float) -> Node:
         """Return the highest floor found whose ``excess``, an increasing function, is not positive.
 
-        It lies within ``xtol`` of the root.
+        The excess comes with its derivative. The floor lies within ``xtol`` of the root.
         """
         ends = self.solve(self.edge), self.solve(1.0)
-        if excess(ends[0]) < 0.0 < excess(ends[1]):
-            root = brentq(lambda rho: excess(self.solve(rho)), self.edge, 1.0, xtol=xtol)
-            while excess(self.solve(root)) > 0.0 and root > self.edge:
+        (below, _), (above, _) = map(excess, ends)
+        if below < 0.0 < above:
+            # Newton's method in the angle, where the curve is smooth, between a floor that is too
+            # low and one that is too high: from the answer for a similar matrix, or by the secant.
+            low, high = ends[0].angle, 0.0
+            guess = self.settings.memory.floor
+            theta = low + (high - low) * below / (below - above)
+            if guess is not None and self.edge < guess < 1.0:
+                theta = float(np.arccos(guess))
+            last: tuple[float, float, float] | None = None
+            for _ in range(_MOST_STEPS):
+                node = self.solve(float(np.cos(theta)))
+                value, slope = excess(node)
+                low, high = (theta, high) if value < 0.0 else (low, theta)
+                change = -1.0 / max(slope * np.sin(theta), 1e-300)  # of the angle by the excess
+                if value == 0.0 or abs(value * change) * np.sin(theta) <= xtol:
+                    break
+                step, here = theta - value * change, (value, theta, change)
+                if last is not None and last[0] != value:
+                    step = _angle_at_zero(last, here)
+                last = here
+                theta = step if high < step < low else 0.5 * (low + high)
+            root = node.rho
+            while excess(self.solve(root))[0] > 0.0 and root > self.edge:
                 root, xtol = max(root - xtol, self.edge), 4.0 * xtol
         return max(
-            (node for node in self.nodes.values() if excess(node) <= 0.0),
+            (node for node in self.nodes.values() if excess(node)[0] <= 0.0),
             key=lambda node: node.rho,
             default=ends[0],
         )
@@ -166,6 +187,14 @@ class Path:
         K = criteria.pair_matrix(self.settings.pair_weights, len(self.R)) * self.R
         tangent = column_dots(K, self.R @ K) - column_dots(self.R, K) ** 2
         return np.diag(np.sqrt(np.maximum(tangent, 0.0)))
+
+
+def _angle_at_zero(a: tuple[float, float, float], b: tuple[float, float, float]) -> float:
+    """The cubic through two points (excess, angle, derivative), at an excess of zero."""
+    width = b[0] - a[0]
+    s = -a[0] / width
+    ends = a[1] * (1.0 + 2.0 * s) * (1.0 - s) ** 2 + b[1] * (3.0 - 2.0 * s) * s**2
+    return ends + width * s * (1.0 - s) * (a[2] * (1.0 - s) - b[2] * s)
 
 
 def trace_frontier(
