@@ -147,29 +147,10 @@ class TestCorrelation:
         with pytest.raises(InvalidCorrelationError, match=r"symmetric.*`age` and `income`"):
             m.check_correlation(R, NAMES)
 
-    @pytest.mark.parametrize(("error", "accepted"), [(5e-9, True), (2e-8, False)])
-    def test_symmetry_is_checked_at_1e_8(self, error, accepted):
-        R = good()
-        R[0, 1] += error
-        if accepted:
-            m.check_correlation(R)
-        else:
-            with pytest.raises(InvalidCorrelationError, match="symmetric"):
-                m.check_correlation(R)
-
-    def test_a_zero_diagonal_is_no_covariance(self):
-        R = good()
-        R[2] = R[:, 2] = 0
-        with pytest.raises(InvalidCorrelationError, match=r"`age` is 0: a constant"):
-            m.check_correlation(R, NAMES)
-
-    def test_a_negative_diagonal_is_no_variance(self):
-        with pytest.raises(InvalidCorrelationError, match=r"`age` is -1: no variance is negative"):
-            m.check_correlation(np.diag([1.0, 1.0, -1.0, 1.0]), NAMES)
-
-    def test_hardly_beyond_one_is_reported_with_its_digits(self):
-        with pytest.raises(InvalidCorrelationError, match=r"is -1\.0000001\."):
-            m.check_correlation([[1.0, -1.0000001], [-1.0000001, 1.0]])
+    @pytest.mark.parametrize(("value", "told"), [(0.0, "a constant"), (-1.0, "no variance")])
+    def test_a_diagonal_that_is_no_variance(self, value, told):
+        with pytest.raises(InvalidCorrelationError, match=rf"`age` is {value:g}: {told}"):
+            m.check_correlation(np.diag([1.0, 1.0, value, 1.0]), NAMES)
 
     def test_beyond_one_names_the_pair(self):
         R = good()
@@ -210,13 +191,6 @@ class TestSingular:
         assert set(found.variables) == {"a", "total", "b"}
         assert relation in {"`total` = `a` + `b`", "`a` = `total` - `b`", "`b` = -`a` + `total`"}
 
-    def test_equal_scales_give_total_on_the_left_without_units(self):
-        R = np.array([[1, 0, 0.6], [0, 1, 0.8], [0.6, 0.8, 1]])
-        with pytest.raises(SingularCorrelationError) as caught:
-            m.check_correlation(R, ["a", "b", "total"])
-        assert caught.value.relations == ["`total` = 0.6 `a` + 0.8 `b`"]
-        assert "standardised" in str(caught.value)
-
     def test_duplicates_and_mirrored_columns_are_distinguished(self):
         X = table()
         X = np.column_stack([X, 3 * X[:, 0] - 5, -X[:, 1], X[:, 2] + X[:, 3]])
@@ -229,14 +203,6 @@ class TestSingular:
         assert "`e` = 3 `a`" in relations
         assert "`f` = -`b`" in relations
         assert any(all(f"`{name}`" in one for name in "cdg") for one in relations)
-
-    def test_variables_out_of_it_are_not_named(self):
-        X = table(p=6)
-        X[:, 4] = X[:, 1]
-        with pytest.raises(SingularCorrelationError) as caught:
-            m.check_correlation(np.corrcoef(X.T))
-        assert caught.value.variables == ["x1", "x4"]
-        assert "`x0`" not in str(caught.value)
 
     @pytest.mark.parametrize(("ratio", "accepted"), [(3e-12, True), (3e-13, False), (0.0, False)])
     def test_the_limit_is_a_relative_eigenvalue_of_1e_12(self, ratio, accepted):
@@ -461,10 +427,8 @@ class TestOthers:
             W[pair] = value
         with pytest.raises(InvalidArgumentError, match=told):
             m.check_pair_weights(W, NAMES)
-
-    def test_pair_weights_of_another_size(self):
         with pytest.raises(InvalidArgumentError, match=r"4 by 4.*\(3, 3\)"):
-            m.check_pair_weights(np.ones((3, 3)), NAMES)
+            m.check_pair_weights(W[:3, :3], NAMES)
 
     def test_choice(self):
         for value in ("worst", np.str_("worst")):

@@ -169,18 +169,7 @@ class Threshold(_Transformation):
 
 
 class SingularThreshold(Threshold):
-    """The largest common floor at which the sum of squares has the least value of the rank.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from skcoral import threshold
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore")
-    ...     th = threshold([[1.0, 1.0], [1.0, 1.0]])
-    >>> th.rank, th.least_residual
-    (1, 1.0)
-    """
+    """The largest common floor at which the sum of squares has the least value of the rank."""
 
     @property
     def rank(self) -> int:

@@ -24,7 +24,11 @@ from skcoral.data.wide import RowMoments
 
 #: With more columns, correlations are computed in blocks instead of as one matrix.
 _WIDE = 3000
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # fidelities of several outputs that bind at one floor differ by less
+_HEADLINE = (
+    *("largest_correlation_before", "largest_correlation", "largest_vif_before", "largest_vif"),
+    *("min_fidelity", "weakest", "rows_used", "rows_given", "weighted"),
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,17 +98,7 @@ class Measured(Shown, Fidelities, Frozen):
 
     def to_dict(self) -> dict[str, Any]:
         """The figures of the headline by name, as ``coral fit --json`` gives them."""
-        return {
-            "largest_correlation_before": self.largest_correlation_before,
-            "largest_correlation": self.largest_correlation,
-            "largest_vif_before": self.largest_vif_before,
-            "largest_vif": self.largest_vif,
-            "min_fidelity": self.min_fidelity,
-            "weakest": self.weakest,
-            "rows_used": self.rows_used,
-            "rows_given": self.rows_given,
-            "weighted": self.weighted,
-        }
+        return {name: getattr(self, name) for name in _HEADLINE}
 
     def summary(self) -> str:
         """The figures in one sentence."""
@@ -173,20 +167,11 @@ class Measurement:
 
     def result(self, *, rows_given: int | None = None) -> Measured:
         """The figures of all rows so far."""
-        (residual_before, vif_before, before), (residual, vif, after) = (
-            side.figures() for side in self._sides
-        )
-        return Measured(
-            names=self.outputs,
-            fidelity=self._pairs.correlations(),
-            residual_before=residual_before,
-            residual=residual,
-            vif_before=vif_before,
-            vif=vif,
-            before=before,
-            after=after,
-            rows_used=self.n_rows,
-            rows_given=self.n_rows if rows_given is None else rows_given,
+        sources, outputs = (side.figures() for side in self._sides)
+        given = self.n_rows if rows_given is None else rows_given
+        fidelity = self._pairs.correlations()
+        return _measured(
+            self.outputs, fidelity, sources, outputs, rows_used=self.n_rows, rows_given=given
         )
 
 
@@ -208,14 +193,11 @@ class _Side:
                 self._moments.update(part)
             self._rows = []
 
-    def figures(self) -> tuple[Array, Array, Array | None]:
-        """Largest absolute correlation and VIF of each column, and the correlation matrix."""
+    def figures(self) -> _Figures:
         if self._moments is not None:
-            R = sample_correlation(self._moments)
-            return largest_residuals(R), _vif_of_rows(R, self._moments.n_rows), R
+            return _figures(sample_correlation(self._moments), self._moments.n_rows)
         rows = np.concatenate(self._rows)
-        unit = _unit_columns(rows - rows.mean(axis=0))
-        return largest_residuals(FactoredCorrelation(unit)), _vif_of_factor(unit), None
+        return _figures_of_rows(_unit_columns(rows - rows.mean(axis=0)))
 
 
 class _PairedSums:
@@ -245,6 +227,7 @@ class _PairedSums:
 
 def measure_rows(table: CorrelationEstimate, result: Any, moments: Moments) -> Measured:
     """The figures of a result on rows whose moments are known, weighted as these are."""
+    how = {"rows_used": moments.n_rows, "rows_given": moments.n_rows, "weighted": table.weighted}
     if not (isinstance(moments, RowMoments) and table.is_wide):
         # T acts on columns standardised by the estimate
         relative = (moments.scale / table.scale)[:, None]
@@ -253,67 +236,61 @@ def measure_rows(table: CorrelationEstimate, result: Any, moments: Moments) -> M
             result.T * relative,
             result.names,
             anchors=None if result.anchors is None else result.anchors * relative,
-            rows_used=moments.n_rows,
-            rows_given=moments.n_rows,
-            weighted=table.weighted,
+            **how,
         )
     # deviations are times the square root of the weight of their row
     Z = moments.deviations / table.scale
     sources, outputs, targets = map(_unit_columns, (Z, *result.outputs_and_sources(Z)))
-    return Measured(
-        names=tuple(result.names),
-        fidelity=np.clip(np.einsum("ij,ij->j", outputs, targets), -1.0, 1.0),
-        residual_before=largest_residuals(FactoredCorrelation(sources)),
-        residual=largest_residuals(FactoredCorrelation(outputs)),
-        vif_before=_vif_of_factor(sources),
-        vif=_vif_of_factor(outputs),
-        rows_used=moments.n_rows,
-        rows_given=moments.n_rows,
-        weighted=table.weighted,
-    )
+    fidelity = np.clip(np.einsum("ij,ij->j", outputs, targets), -1.0, 1.0)
+    before, after = _figures_of_rows(sources), _figures_of_rows(outputs)
+    return _measured(result.names, fidelity, before, after, **how)
+
+
+def measure_matrix(
+    R: Any, T: Any, names: Sequence[str], *, anchors: Any = None, **how: Any
+) -> Measured:
+    """The figures that ``R`` and ``T`` imply for the rows whose correlation matrix ``R`` is.
+
+    The columns of ``T`` need not have unit variance for this ``R``. What is known of the rows goes
+    into the fields ``rows_used``, ``rows_given`` and ``weighted``.
+    """
+    R, T = np.asarray(R, dtype=np.float64), np.asarray(T, dtype=np.float64)
+    G = T.T @ R @ T
+    unit = T / np.sqrt(np.diag(G))
+    fidelity = np.clip(measures.fidelity(R, unit, anchors=anchors), -1.0, 1.0)
+    n = how.get("rows_used", math.inf)
+    after = correlation_of_covariance(G)
+    return _measured(names, fidelity, _figures(R, n), _figures(after, n), **how)
+
+
+# Largest absolute correlation and VIF of each column, and the correlation matrix where it is small.
+_Figures = tuple[Array, Array, Array | None]
+
+
+def _figures(R: Array, n_rows: float) -> _Figures:
+    few = n_rows <= len(R)  # every column is a combination of the others
+    vif = np.full(len(R), math.inf) if few else measures.inflation_factors(R)
+    return largest_residuals(R), vif, R
+
+
+def _figures_of_rows(unit: Array) -> _Figures:
+    """The same of rows whose columns are centred and of unit length."""
+    n, p = unit.shape
+    vif = np.full(p, math.inf) if n <= p else measures.inflation_factors(unit.T @ unit)
+    return largest_residuals(FactoredCorrelation(unit)), vif, None
 
 
 def _unit_columns(deviations: Array) -> Array:
     return np.asarray(deviations / np.sqrt(np.einsum("ij,ij->j", deviations, deviations)))
 
 
-def _vif_of_factor(unit: Array) -> Array:
-    """Variance inflation factors of unit columns; infinite where rows are no more than these."""
-    n, p = unit.shape
-    return np.full(p, math.inf) if n <= p else measures.inflation_factors(unit.T @ unit)
-
-
-def measure_matrix(
-    R: Any,
-    T: Any,
-    names: Sequence[str],
-    *,
-    anchors: Any = None,
-    rows_used: int | None = None,
-    rows_given: int | None = None,
-    weighted: bool = False,
+def _measured(
+    names: Sequence[str], fidelity: Array, sources: _Figures, outputs: _Figures, **how: Any
 ) -> Measured:
-    """The figures that ``R`` and ``T`` imply for the rows whose correlation matrix ``R`` is.
-
-    The columns of ``T`` need not have unit variance for this ``R``.
-    """
-    R, T = np.asarray(R, dtype=np.float64), np.asarray(T, dtype=np.float64)
-    G = T.T @ R @ T
-    spread = np.sqrt(np.diag(G))
-    after = correlation_of_covariance(G)
-    n = math.inf if rows_used is None else rows_used
+    residual_before, vif_before, before = sources
+    residual, vif, after = outputs
     return Measured(
-        names=tuple(names),
-        fidelity=np.clip(measures.fidelity(R, T / spread, anchors=anchors), -1.0, 1.0),
-        residual_before=largest_residuals(R),
-        residual=largest_residuals(after),
-        vif_before=_vif_of_rows(R, n),
-        vif=_vif_of_rows(after, n),
-        before=R,
-        after=after,
-        rows_used=rows_used,
-        rows_given=rows_given,
-        weighted=weighted,
+        tuple(names), fidelity, residual_before, residual, vif_before, vif, before, after, **how
     )
 
 
@@ -321,10 +298,6 @@ def rounded_down(value: float, digits: int) -> float:
     """A fidelity to some digits: what is promised must not exceed what holds."""
     scale = 10.0**digits
     return math.floor(value * scale + 1e-6) / scale
-
-
-def _vif_of_rows(R: Array, n_rows: float) -> Array:
-    return np.full(len(R), math.inf) if n_rows <= len(R) else measures.inflation_factors(R)
 
 
 def vif_text(value: float) -> str:

@@ -32,16 +32,6 @@ class RowMoments(Moments):
         The columns.
     sample_weight : array-like of shape (n,), optional
         How much each row counts relative to the others.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skcoral.data.wide import RowMoments
-    >>> from skcoral.data.moments import Moments
-    >>> X = np.random.default_rng(0).normal(size=(3, 5))
-    >>> few = RowMoments(X, list("abcde"))
-    >>> bool(np.allclose(few.comoment, Moments.from_rows(X).comoment))
-    True
     """
 
     def __init__(
