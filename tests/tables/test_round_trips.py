@@ -94,16 +94,6 @@ def test_a_zero_character_is_kept_by_the_others(ending):
     assert read_back(written([("a\0b", "c")], ending), ending)[1][1] == ["a\0b"]
 
 
-@pytest.mark.parametrize(
-    "text", ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", " =1", "＝1"]
-)
-def test_formulas_are_kept_as_they_came_in_quotes(text):
-    data = written([(text, "-1.5"), ("a=b", "+2e3")], "csv")
-    assert read_back(data, "csv")[1][1] == [text, "a=b"]
-    assert f'"{text}",-1.5'.encode() in data
-    assert b"a=b,+2e3" in data
-
-
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "latin-1", "utf-16"])
 @pytest.mark.parametrize("ending", ["csv", "csv.gz"])
 def test_text_comes_back_in_the_encoding_it_had(encoding, ending):

@@ -537,7 +537,7 @@ def test_arrow_reads_numbers_as_they_are_spelled(texts, decimal, na):
     assert np.array_equal(wrong, bad)
 
 
-def test_a_header_that_ends_empty_is_told_so():
+def test_a_value_under_no_name_is_an_error():
     table = open_table(b",b,\n1,2,3\n2,3,5\n", name="t.csv")
-    with pytest.raises(InvalidTableError, match="2, not counting the empty ones at its end"):
+    with pytest.raises(InvalidTableError, match="3 cells and the header names 2"):
         list(table.batches())

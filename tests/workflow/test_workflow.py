@@ -184,3 +184,28 @@ def test_a_row_without_a_weight_is_not_used_and_has_outputs(frame):
     assert not any("weight zero" in note for note in data.choices())
     found = pd.read_csv(io.BytesIO(stream.getvalue()))
     assert np.flatnonzero(found["a"].isna()).tolist() == [4, 40]
+
+
+@pytest.mark.parametrize("ending", ["xlsx", "parquet"])
+def test_numbers_that_pass_through_are_numbers_in_typed_files(frame, ending):
+    german = frame.assign(plz=[f"0{k}" for k in range(1000, 1090)])
+    text = german.to_csv(index=False, sep=";", decimal=",").encode("cp1252")
+    data = open_file(text, name="t.csv").choose(Request(exclude=("w", "plz"), target="y"))
+    stream = io.BytesIO()
+    data.fit({"rho_min": 0.9}).write(stream, f"o.{ending}")
+    if ending == "xlsx":
+        found = pd.read_excel(stream, engine="openpyxl", dtype={"plz": str})
+    else:
+        found = pd.read_parquet(stream)
+    np.testing.assert_allclose(found["y"].astype(float), frame["y"], rtol=1e-14)
+    assert found["y"].dtype == float
+    assert found["plz"].tolist() == german["plz"].tolist()
+
+
+def test_numbers_of_persons_in_a_panel_are_named():
+    rng = np.random.default_rng(0)
+    panel = pd.DataFrame(rng.normal(size=(200, 2)), columns=["x", "y"])
+    panel.insert(0, "nr", np.repeat(rng.permutation(5000)[:50], 4))
+    (told,) = opened(panel).choose(Request()).doubts()
+    assert "nr" in told
+    assert "ids" in told

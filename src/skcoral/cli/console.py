@@ -23,6 +23,8 @@ from skcoral.tables.cells import is_number
 
 #: Work that is done before this many seconds needs no progress bar.
 PATIENCE = 1.0
+#: Rows of a table that rich lays out; 60,000 of them take it ten seconds.
+_MOST_STYLED = 1_000
 
 
 class _Console(Console):
@@ -71,6 +73,13 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, stderr: bool 
         rows = [(shortened(row[0]), *row[1:]) for row in rows]
         widths[0] = 6
     out.width = max(out.width, sum(widths) + padding * len(widths))
+    if len(rows) > _MOST_STYLED:
+        widths[0] = max([len(header[0]), *(len(row[0]) for row in rows)])
+        for row in (header, *rows):
+            cells = [printable(row[0]).ljust(widths[0])]
+            cells += [printable(c).rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)]
+            out.file.write((" " * padding).join(cells).rstrip() + "\n")
+        return
     grid = RichTable(
         box=None,
         header_style="bold" if out.is_terminal else "",

@@ -207,6 +207,13 @@ def labelled_totals(column: Any, rows: Sequence[int]) -> list[tuple[int, str]]:
     return [(int(rows[i]), str(column[i].as_py()).strip()) for i in places]
 
 
+def starts_with_zero(column: Any) -> bool:
+    """Whether a text begins with a zero before another digit, as codes do."""
+    import pyarrow.compute as pc
+
+    return bool(pc.any(pc.match_substring_regex(column, r"^\s*0\d")).as_py())
+
+
 def shown(cells: Any, i: int) -> str:
     """One cell as text for a message."""
     text = str(plain_cells(cells[i : i + 1])[0])

@@ -17,7 +17,14 @@ from skcoral.core.display import shortened
 from skcoral.core.validation import listing
 from skcoral.exceptions import InvalidTableError
 from skcoral.tables.arrow_arrays import plain_cells, selected
-from skcoral.tables.cells import LeftOut, is_like_a_number, labelled_totals, remedy, shown
+from skcoral.tables.cells import (
+    LeftOut,
+    is_like_a_number,
+    labelled_totals,
+    remedy,
+    shown,
+    starts_with_zero,
+)
 from skcoral.tables.roles import ColumnWatch, Doubt
 from skcoral.tables.table import Batch, Table
 
@@ -42,8 +49,8 @@ class ColumnProfile:
         self.marks: Counter[str] = Counter()  # cells that were read as missing, blanks aside
         self.left_out = LeftOut()  # of cells that count as numbers
         self._n_sampled = self._n_formatted = 0
-        self._low, self._high = np.inf, -np.inf
         self.watch = ColumnWatch()
+        self.has_leading_zeros = False  # as codes have, which are no numbers to be written
         self.sums = np.zeros(2)  # of the numbers, and of their sizes
         self.ends = np.full(2, np.nan)  # the numbers of the first and of the last row
 
@@ -67,8 +74,6 @@ class ColumnProfile:
             for i in bad[: _SAMPLE - self._n_sampled]:
                 self._n_sampled += 1
                 self._n_formatted += is_like_a_number(shown(cells, i), table.decimal)
-        self._low = np.fmin.reduce(values, initial=self._low)
-        self._high = np.fmax.reduce(values, initial=self._high)
         if len(values):
             self.ends = np.array([self.ends[0] if self.n_rows else values[0], values[-1]])
             self.n_rows += len(values)
@@ -76,6 +81,9 @@ class ColumnProfile:
             finite = values[np.isfinite(values)]
             self.sums += [finite.sum(), np.abs(finite).sum()]
             self.watch.add(finite)
+            self.has_leading_zeros = self.has_leading_zeros or (
+                self.watch.is_whole and table.unit == "line" and starts_with_zero(cells)
+            )
         if n_missing and self.n_numbers >= self.n_bad:
             texts = (str(c).strip() for c in plain_cells(selected(cells, missing)) if c is not None)
             self.marks.update(shortened(text) for text in texts if text)
@@ -97,8 +105,8 @@ class ColumnProfile:
     @cached_property
     def always(self) -> float | None:
         """The one value of a column that has several and never changes, up to rounding."""
-        low, high = float(self._low), float(self._high)
-        if self.kind != "number" or self.n_numbers < 2 or not np.isfinite([low, high]).all():
+        low, high = float(self.watch.low), float(self.watch.high)
+        if self.kind != "number" or self.n_numbers < 2 or self.first_infinite is not None:
             return None
         rounding = 8 * np.finfo(np.float64).eps * max(abs(low), abs(high))
         return low if high - low <= rounding else None
@@ -113,6 +121,11 @@ class ColumnProfile:
     def is_unreadable(self) -> bool:
         """Whether this is a column of numbers with cells that are no finite numbers."""
         return self.kind == "mixed" or (self.kind == "number" and self.first_infinite is not None)
+
+    @property
+    def is_written_as_number(self) -> bool:
+        """Whether a file with types holds numbers in place of the texts of this column."""
+        return self.kind == "number" and not self.has_leading_zeros
 
     def unusable(self, table: Table) -> str:
         """Why the column cannot be a variable; empty where it can."""
@@ -193,14 +206,11 @@ def _is_total(columns: Sequence[ColumnProfile], end: int) -> bool:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which columns are the variables, and which were left out and why.
-
-    ``constant`` never change; ``doubtful`` look like ids, years or weights, with the reason.
-    """
+    """Which columns are the variables, and which were left out and why."""
 
     variables: tuple[str, ...]
-    constant: tuple[str, ...]
-    doubtful: Mapping[str, Doubt]
+    constant: tuple[str, ...]  # they never change
+    doubtful: Mapping[str, Doubt]  # they look like ids, years or weights
 
 
 def select_variables(

@@ -112,7 +112,6 @@ class _Reader:
         self.names = [cell.strip() for cell in cells]
         while len(self.names) > 1 and not self.names[-1]:
             self.names.pop()  # lines that end with a separator
-        self.n_cells = len(cells)  # of a row, with empty ones at its end
         self.units_line = next(records, header)[0] if self.dialect.has_units else 0
         self.head = "".join(head).encode("utf-8", "surrogateescape")
         self._check_text(self.head, 1)
@@ -203,7 +202,7 @@ class _Reader:
         import pyarrow as pa
         from pyarrow import csv as arrow
 
-        width, separator = self.n_cells, self.dialect.separator
+        width, separator = len(self.names), self.dialect.separator
         repaired: dict[int, list[str]] = {}
         notes: dict[int, str] = {}
         ragged: list[tuple[int, list[str]]] = []
@@ -214,8 +213,8 @@ class _Reader:
                 read = next(csv.reader(io.StringIO(row.text, newline=""), delimiter=separator))
             except (csv.Error, StopIteration):
                 read = [row.text]
-            if len(read) >= len(self.names) and not any(map(str.strip, read[len(self.names) :])):
-                repaired[row.number - 1] = (read + [""] * width)[:width]
+            if len(read) > width and not any(map(str.strip, read[width:])):
+                repaired[row.number - 1] = read[:width]
             elif is_note(read):
                 notes[row.number - 1] = read[0].strip()
             else:
@@ -262,12 +261,6 @@ class _Reader:
                 order = np.argsort(np.r_[regular, [*repaired]])
                 cells = pa.concat_tables([cells, pa.table(columns, list(kinds))]).take(order)
             lines = np.delete(lines, [*notes])
-        for j in range(len(self.names), width):
-            beyond = cells.column(j).to_pylist()
-            if any(map(str.strip, beyond)):
-                row = next(i for i, cell in enumerate(beyond) if cell.strip())
-                read = [column[row].as_py() for column in cells.columns]
-                self._ragged(int(lines[row]), read)
         return lines, cells.combine_chunks(), n_lines
 
     def _lines(self, block: bytes, line: int) -> tuple[NDArray[np.int64], int]:
@@ -337,10 +330,8 @@ class _Reader:
             else f"after column {self.names[-1]!r} comes {cells[len(self.names)][:40]!r}"
         )
         count = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
-        aside = ", not counting the empty ones at its end"
         raise InvalidTableError(
-            f"{self.label}: line {line} has {count} and the header has {len(self.names)}"
-            f"{aside if self.n_cells > len(self.names) else ''}; {at}.\n"
+            f"{self.label}: line {line} has {count} and the header names {len(self.names)}; {at}.\n"
             "Give every line one cell per column (quote cells that contain the separator)."
         )
 
@@ -360,11 +351,9 @@ def _count(text: bytes | memoryview, byte: int) -> int:
 
 def _check_header(label: str, names: list[str], separator: str, line: int) -> None:
     check_names(label, names, f"line {line}")
-    if not any(names):
-        raise InvalidTableError(f"{label}: line {line}: no column has a name.\nName the columns.")
-    if "" in names[1:]:
+    if "" in (names[1:] or names):  # the first may be that of row labels
         raise InvalidTableError(
-            f"{label}: line {line}: column {names.index('', 1) + 1} has no name.\n"
+            f"{label}: line {line}: column {len(names) - names[::-1].index('')} has no name.\n"
             "Give every column a name."
         )
     if len(names) > 1 and all(is_number(name) for name in names):

@@ -89,10 +89,11 @@ def check_given(
     label: str, separator: str | None, decimal: str | None, encoding: str | None
 ) -> None:
     """Refuse what cannot separate cells, and what is no way to write text in bytes."""
-    if separator is not None and (len(separator) != 1 or separator in '"\r\n\0'):
+    is_byte = separator is None or (len(separator) == 1 and separator.isascii())
+    if not is_byte or separator in ('"', "\r", "\n", "\0"):
         raise InvalidArgumentError(
             f"{label}: {separator!r} cannot separate cells.\n"
-            "Give one character that is no quote and no line end, such as ';' or a tab."
+            "Give one ASCII character that is no quote and no line end, such as ';' or a tab."
         )
     if decimal not in (None, ".", ","):
         raise InvalidArgumentError(f"{label}: {decimal!r} is not a decimal mark.\nUse '.' or ','.")

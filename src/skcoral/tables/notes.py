@@ -91,7 +91,7 @@ def _coded_notes(columns: Sequence[ColumnProfile]) -> Iterator[str]:
         yield f"Whole numbers with few values become other numbers: {told}."
     if repeated:
         told = listing(repeated, _SHOWN, quote="")
-        yield f"Used as variables although named like ids: {told}. If they are, --exclude them."
+        yield f"Used as variables although named like ids: {told}. Leave them out if they are."
 
 
 def _counted(found: Iterable[Mapping[str, int]]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,7 +17,7 @@ from skcoral.data.effects import Measured
 from skcoral.estimator.rows import named_rows
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.tables.arrow_arrays import selected
-from skcoral.tables.table import BATCH_ROWS, Batch, Table, complete_rows
+from skcoral.tables.table import Batch, Table, complete_rows
 from skcoral.tables.writing import ExcelWriter, output_format, table_writer
 
 #: A column to write: its name, and the column that it copies or the number of its output.
@@ -30,13 +30,7 @@ _MOST_SHEET_COLUMNS = 500
 def columns_with_outputs(
     names: Sequence[str], variables: Sequence[str], *, keep_sources: bool = False
 ) -> list[Column]:
-    """The columns in their order, each variable replaced or followed by its output.
-
-    Examples
-    --------
-    >>> columns_with_outputs(["id", "x"], ["x"], keep_sources=True)
-    [('id', 'id'), ('x', 'x'), ('x_d', 0)]
-    """
+    """The columns in their order, each variable replaced or followed by its output."""
     place = {name: k for k, name in enumerate(variables)}
     if not keep_sources:
         return [(name, place.get(name, name)) for name in names]
@@ -66,25 +60,23 @@ def write_transformed(
     columns: Sequence[Column] | None = None,
     sheets: Callable[[], Sequence[Sheet]] | None = None,
     drop_incomplete: bool = False,
-    size: int = BATCH_ROWS,
+    numeric: Collection[str] = (),
 ) -> list[int]:
     """Write the rows of a table to a stream, the columns ``names`` transformed.
 
     The ending of ``path`` tells the format, and ``columns`` what is written; outputs replace their
     sources by default, and are empty in rows with a missing value, unless these rows are dropped.
     ``on_rows`` is called with the variables of some rows and with their outputs, ``on_batch`` after
-    each batch, and ``sheets`` after the rows, for further sheets of a workbook. Returns where the
+    each batch, and ``sheets`` after the rows, for further sheets of a workbook. Copied columns that
+    are ``numeric`` are numbers in files that have types, whatever their spelling. Returns where the
     incomplete rows stand in the table.
     """
     columns = columns or columns_with_outputs(table.names, names)
-    writer = table_writer(
-        stream,
-        [name for name, _ in columns],
-        path=path,
-        like=table,
-    )
+    writer = table_writer(stream, [name for name, _ in columns], path=path, like=table)
+    is_text = path == "-" or output_format(path) in ("csv", "tsv")
+    converted = set() if is_text else set(numeric)
     incomplete: list[int] = []
-    for part in complete_rows(table, names, on_batch=on_batch, size=size):
+    for part in complete_rows(table, names, on_batch=on_batch):
         incomplete.extend(part.dropped)
         cells = dict(zip(table.names, part.batch.columns, strict=True))
         outputs = np.full((len(part.kept), len(estimator.result_.names)), np.nan)
@@ -94,15 +86,12 @@ def write_transformed(
             outputs[part.kept] = new = np.asarray(estimator.transform(rows))
             if on_rows is not None:
                 on_rows(rows, new)
+        cells |= {name: table.numbers(cells[name])[0] for name in converted}
         written = part.kept if drop_incomplete else np.ones_like(part.kept)
         if written.any():
+            made = ((outputs[:, c] if isinstance(c, int) else cells[c]) for _, c in columns)
             writer.write(
-                [
-                    outputs[written, source]
-                    if isinstance(source, int)
-                    else selected(cells[source], written)
-                    for _, source in columns
-                ]
+                [c[written] if isinstance(c, np.ndarray) else selected(c, written) for c in made]
             )
     if sheets is not None and isinstance(writer, ExcelWriter):
         for sheet in sheets():

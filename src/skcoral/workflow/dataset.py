@@ -130,6 +130,14 @@ class Dataset(_Choice):
         return tuple(name for name in self.table.names if name not in variables)
 
     @property
+    def numeric_texts(self) -> list[str]:
+        """Columns besides the variables whose texts were read as numbers."""
+        if self.table.unit == "row":  # sheets and typed files hold numbers already
+            return []
+        columns = map(self.content.column, self.passed_through)
+        return [column.name for column in columns if column.is_written_as_number]
+
+    @property
     def is_wide(self) -> bool:
         """Whether there are so few rows that these are held, and no matrix of all pairs."""
         return 2 * self.content.n_rows < len(self.names)

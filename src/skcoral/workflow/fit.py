@@ -163,6 +163,7 @@ def write_outputs(
             on_batch=lambda batch: tell(batch.fraction),
             sheets=further_sheets,
             drop_incomplete=drop_incomplete,
+            numeric=data.numeric_texts,
         )
     if sheets is not None:
         return None
