@@ -81,7 +81,7 @@ def test_heat_maps_escape_names_and_hold_numbers_where_there_is_room(p):
     names = NAMES + tuple(f"v{j}" for j in range(3, p))
     M = np.eye(p)
     M[0, 1] = -0.456
-    figure = charts.heat_map(M, names, top=1.0, word="correlation", figures=True)
+    figure = charts.heat_map(M, names, top=1.0, word="correlation")
     (cells,) = figure["data"]
     np.testing.assert_array_equal(cells["z"], M)
     assert ("text" in cells) == (p <= 15)

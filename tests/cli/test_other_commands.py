@@ -118,7 +118,8 @@ def test_frontier_as_table_and_picture(coral, wine, wine_csv, tmp_path):
         "--points", 9,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "0.826231" in done.stdout
+    assert "It is 0 up to ρ★ = 0.826231 and" in done.stdout
+    assert "All points are certified." in done.stdout
     assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
     with (tmp_path / "f.csv").open() as stream:
         rows = list(csv.DictReader(stream))

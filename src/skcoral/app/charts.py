@@ -33,6 +33,7 @@ _HEAT = [
     [0.5, "rgba(200,50,50,0)"],
     [1.0, "rgba(200,50,50,1)"],
 ]
+_MOST_LABELS = 45  # variables of a heat map whose names can be read beside it
 _MOST_PAIRS = 100  # variables whose pairs of full names go into the page
 _SHAPES = {"ZCA-cor": "diamond", "PCA": "square", "untransformed": "triangle-up"}
 
@@ -109,12 +110,10 @@ def distribution(values: Mapping[str, Array], what: str, counted: str) -> Figure
     return _figure(data, 320, *axes, legend=len(values) > 1)
 
 
-def heat_map(
-    M: Array, names: Sequence[str], *, top: float, word: str, figures: bool = False
-) -> Figure:
+def heat_map(M: Array, names: Sequence[str], *, top: float, word: str) -> Figure:
     """A matrix on a scale from ``-top`` to ``top``, with full names for the pointer.
 
-    With ``figures``, the cells of up to 15 variables hold their numbers.
+    The cells of up to 15 variables hold their numbers where these are at most one.
     """
     many = len(names) > _MOST_PAIRS
     pair = "%{y} – %{x}" if many else "%{customdata}"
@@ -130,7 +129,7 @@ def heat_map(
     if not many:
         full = [label(name, 80) for name in names]
         cells["customdata"] = [[f"{row} – {column}" for column in full] for row in full]
-    shown = figures and len(names) <= NUMBERS_UP_TO
+    shown = top == 1.0 and len(names) <= NUMBERS_UP_TO
     if shown:
         cells["text"] = [[short_number(value) for value in row] for row in M]
         cells |= {"texttemplate": "%{text}", "textfont": {"size": 8}}
@@ -140,6 +139,9 @@ def heat_map(
     size = float(np.clip(0.85 * (height - 150) / len(names), 5.0, 12.0))
     axis = _named_axis(names, 40 if many else 18)
     axis |= {"tickfont": {"size": size}, "showgrid": False, "zeroline": False}
+    if len(names) > _MOST_LABELS:  # too small to be read: the pointer tells the names
+        height = 420
+        axis |= {"showticklabels": False, "ticks": ""}
     axes = axis | {"tickangle": -90}, axis | {"autorange": "reversed"}
     return _figure([cells], height, *axes, legend=False)
 
@@ -187,13 +189,16 @@ def _rows_figure(data: list[Figure], names: Sequence[str], x: Figure, **more: An
 def _figure(
     data: list[Figure], height: int, x: Figure, y: Figure, *, legend: bool = True, **more: Any
 ) -> Figure:
+    legend_at = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0.0}
     layout = {
+        "dragmode": False,  # scrolling on a touch screen goes on to the page
         "height": height,
         "margin": {"l": 10, "r": 10, "t": 34 if legend else 8, "b": 10},
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0.0},
+        "legend": legend_at | {"itemclick": False, "itemdoubleclick": False},
         "showlegend": legend,
     }
-    return {"data": data, "layout": layout | {"xaxis": x, "yaxis": y, **more}}
+    axes = {"xaxis": x | {"fixedrange": True}, "yaxis": y | {"fixedrange": True}}
+    return {"data": data, "layout": layout | axes | more}
 
 
 def _axis(title: str, **more: Any) -> Figure:

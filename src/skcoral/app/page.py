@@ -53,10 +53,5 @@ def leave_out_button(names: Sequence[str]) -> bool:
 
 
 def show_figure(figure: Figure, key: str) -> None:
-    """Show an interactive figure that does not catch scrolling on a touch screen."""
-    layout = figure["layout"]
-    layout["dragmode"] = False
-    layout["legend"] |= {"itemclick": False, "itemdoubleclick": False}
-    for axis in ("xaxis", "yaxis"):
-        layout[axis]["fixedrange"] = True
+    """Show an interactive figure."""
     st.plotly_chart(figure, key=key, config={"displayModeBar": False})

@@ -172,10 +172,6 @@ def choose_columns(source: Source) -> None:
     if source.has_rows:
         _preview(source)
     _choose_variables(source)
-    settings, doubtful = state.current(), source.opened.doubtful
-    for name, doubt in doubtful.items():
-        if name not in (*settings.include, settings.weights, settings.target):
-            st.caption(f"{plain(name, 60)}: not chosen, {doubt}.")
     if not source.has_rows:
         return
     reasons = [(n, why) for n, why in source.opened.reasons.items() if n not in source.names]

@@ -79,7 +79,7 @@ def put(key: str, value: Any) -> str:
 
 def bound(show: Callable[..., Any], label: str, name: str, *arguments: Any, **how: Any) -> Any:
     """Show a widget, such as ``st.slider``, for the setting ``name``, and return what it says."""
-    key = put(how.pop("key", name), how.pop("shown", getattr(current(), name)))
+    key = put(how.pop("key", name), getattr(current(), name))
     return show(label, *arguments, key=key, on_change=_take_over, args=(name, key), **how)
 
 

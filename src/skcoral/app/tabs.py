@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import streamlit as st
@@ -10,7 +10,6 @@ import streamlit as st
 from skcoral.app import charts, exports
 from skcoral.app.page import plain, show_figure
 from skcoral.app.problem import MOST_VARIABLES, Problem
-from skcoral.core.arrays import Array
 from skcoral.core.lowrank import strongest_pairs
 from skcoral.data.effects import Measured
 from skcoral.models.files import model_json
@@ -19,7 +18,6 @@ from skcoral.stability import ConfidentFloors
 from skcoral.tables.transforming import output_figures
 from skcoral.workflow.fit import Fit
 
-_MOST_LABELS = 45
 _STRONGEST_PAIRS = 15
 _TABS = ("Correlations", "Outputs", "Downloads")
 
@@ -46,16 +44,6 @@ def show(
             _downloads(problem, fit, for_download, command)
 
 
-def _heat_map(M: Array, names: Sequence[str], *, top: float, word: str, key: str) -> None:
-    drawn = charts.heat_map(M, names, top=top, word=word, figures=top == 1.0)
-    if len(names) > _MOST_LABELS:
-        # Too small to be read: the pointer tells the names.
-        drawn["layout"]["height"] = 420
-        for axis in ("xaxis", "yaxis"):
-            drawn["layout"][axis] |= {"showticklabels": False, "ticks": ""}
-    show_figure(drawn, key)
-
-
 def _correlations(found: Measured) -> None:
     sides = zip(st.columns(2), ("Before", "After"), (found.before, found.after), strict=True)
     upper = np.triu_indices(len(found.names), 1)
@@ -68,7 +56,8 @@ def _correlations(found: Measured) -> None:
             if len(found.names) <= MOST_VARIABLES:
                 largest = np.abs(values).max()
                 st.markdown(f"**{title}**: largest |correlation| {largest:.4f}")
-                _heat_map(M, found.names, top=1.0, word="correlation", key=f"heat_{title}")
+                drawn = charts.heat_map(M, found.names, top=1.0, word="correlation")
+                show_figure(drawn, f"heat_{title}")
                 continue
             # A cell for each pair could not be read: the strongest pairs are listed instead.
             st.markdown(f"**{title}**: strongest pairs of {len(values):,}")
@@ -113,7 +102,7 @@ def _outputs(fit: Fit) -> None:
     if len(result.names) > MOST_VARIABLES:
         return
     top = float(np.abs(result.T).max()) or 1.0
-    _heat_map(result.T, result.names, top=top, word="coefficient", key="heat_T")
+    show_figure(charts.heat_map(result.T, result.names, top=top, word="coefficient"), "heat_T")
     st.caption("The transformation: each column is an output, each row a source.")
 
 

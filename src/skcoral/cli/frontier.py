@@ -70,7 +70,9 @@ def frontier(options: FrontierOptions) -> int:
             }
         )
     else:
-        console.say(console.bold(curve.summary(), "green" if certified else "red"))
+        told, *proved = curve.summary().splitlines()
+        console.say(console.bold(told, "green" if certified else "red"))
+        console.say_each([" ".join(proved)])
         console.say_each(notes(data))
         columns = (
             (console.number(rho, 6) for rho in curve.rho_min),
