@@ -9,6 +9,7 @@ from skcoral.cli.fit import fit
 from skcoral.cli.inspect import inspect
 from skcoral.cli.options import DemoOptions, FitOptions, InspectOptions
 from skcoral.cli.outputs import all_or_none
+from skcoral.core.files import Outputs
 from skcoral.datasets import load_wine
 
 _FLOOR = "0.85"
@@ -20,9 +21,10 @@ def demo(options: DemoOptions) -> int:
     table, made = folder / "wine.csv", folder / "decorrelated.csv"
     model, report = folder / "model.json", folder / "report.html"
     folder.mkdir(parents=True, exist_ok=True)
-    # A file that is in the way is refused before anything is written.
-    with all_or_none(options.force, made, model, report):
-        pass
+    with Outputs(force=options.force) as reserved:
+        # A file that is in the way is refused before anything is written.
+        for path in (made, model, report):
+            reserved.reserve(path)
     with all_or_none(options.force, table) as outputs:
         outputs.write_text(table, wine.to_frame().to_csv(index=False))
     inspected = InspectOptions(file=str(table))
