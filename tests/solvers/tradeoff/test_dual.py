@@ -5,11 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skcoral import decorrelate
 from skcoral.bounds.tradeoff import plain_bound
 from skcoral.core import criteria
 from skcoral.exceptions import CertificateError
 from skcoral.solvers.tradeoff.binding import with_joined
 from skcoral.solvers.tradeoff.feasible import make_feasible, with_fixed
+from skcoral.solvers.tradeoff.newton import evaluate
+from skcoral.solvers.tradeoff.pairs import Quadratic
+from skcoral.solvers.tradeoff.points import Problem
 
 CRITERIA = ("squared", "worst", "absolute")
 
@@ -146,18 +150,18 @@ def test_no_multipliers(random_correlation, criterion):
 
 
 def test_floors_that_begin_to_bind(random_correlation):
-    """H_Sj = λ T_S⁻¹R_SS⁻¹R_Sj and the complement of S in H is λ R̃^{1/2}, where R̃ is that in R."""
-    R = random_correlation(6, 2)
-    kept, joins, rest = np.array([0, 3]), np.array([1, 4]), np.array([2, 5])
-    T = np.linalg.inv(np.linalg.cholesky(R[np.ix_(kept, kept)])).T
-    H = np.array([[2.0, 0.3], [0.3, 1.0]])
-    found = with_joined(R, kept, H, T, joins, 1e-3)
+    """Where floors out of reach join the binding ones, the bound rises; what was solved stays."""
+    R, kept = random_correlation(6, 2), np.array([0, 2, 3, 5])
+    floors = np.full(6, 0.98)
+    alone = decorrelate(R[np.ix_(kept, kept)], 0.98)
+    problem = Problem(R, floors, ~np.eye(6, dtype=bool))
+    H = alone.certificate.arrays["H"]
+    joins, rest = np.array([1]), np.array([4])
+    found = with_joined(problem, problem.pairs, kept, H, alone.T, joins)
     np.testing.assert_allclose(found[np.ix_(kept, kept)], H)
-    mix = np.linalg.solve(R[np.ix_(kept, kept)], R[np.ix_(kept, joins)])
-    across = 1e-3 * np.linalg.solve(T, mix)
-    np.testing.assert_allclose(found[np.ix_(kept, joins)], across, atol=1e-12)
-    inside = R[np.ix_(joins, joins)] - R[np.ix_(joins, kept)] @ mix
-    left = found[np.ix_(joins, joins)] - across.T @ np.linalg.solve(H, across)
-    np.testing.assert_allclose(left @ left, 1e-6 * inside, atol=1e-15)
-    assert np.linalg.eigvalsh(found)[0] > 0
     assert not found[np.ix_(rest, np.r_[kept, joins])].any()
+    members = np.array([0, 1, 2, 3, 5])
+    sub = problem.restricted(members)
+    point = evaluate(sub, found[np.ix_(members, members)], Quadratic(sub.pairs))
+    assert point.lam.min() > 0
+    assert 1.01 * alone.objective < point.value < decorrelate(R, 0.98).objective

@@ -73,17 +73,20 @@ def best_exact(
     tol: float = 1e-10,
     max_iter: int = 100,
     callback: Callback | None = None,
+    separated: float = 1.0,
 ) -> BestExact:
     """Find the exact decorrelator of largest mean fidelity with ``f_j ≥ floors_j``.
 
     ``C`` is positive definite; its diagonal need not be one. The work is done where it lies.
     ``tol`` is the largest violation of a floor that counts as met. The callback is called as
-    ``callback(iteration, mean fidelity bound, weakest margin)``.
+    ``callback(iteration, mean fidelity bound, weakest margin)``. Where the floors are out of reach,
+    the search ends with a proof and a largest weight of at least ``separated``: weights grow
+    without bound where a floor is to blame.
     """
     beside_fixed = _best_beside_fixed(C, floors, tol, max_iter, callback)
     if beside_fixed is not None:
         return beside_fixed
-    problem = _AtLeastOne(C, floors, tol, callback)
+    problem = _AtLeastOne(C, floors, tol, callback, separated)
     root = minimise(problem, problem.at(np.ones(len(floors))), max_iter)
     T, fidelity, feasible = root.transform(), root.fidelity, False
     if not problem.refuted(root):
@@ -109,9 +112,16 @@ def _result(
 class _AtLeastOne(Problem):
     """Minimise ``tr S - λᵀρ`` over ``λ ≥ 1``, by projection."""
 
-    def __init__(self, C: Any, floors: Array, tol: float, callback: Callback | None) -> None:
+    def __init__(
+        self,
+        C: Any,
+        floors: Array,
+        tol: float,
+        callback: Callback | None,
+        separated: float = 1.0,
+    ) -> None:
         super().__init__(C, goal=1e-14, close=tol, callback=callback)
-        self.floors = floors
+        self.floors, self.separated = floors, separated
 
     def merit(self, root: WeightedRoot) -> tuple[float, Array]:
         slack = root.fidelity - self.floors
@@ -133,7 +143,8 @@ class _AtLeastOne(Problem):
         largest = float(root.weights.max())
         # What is missing at a floor counts in the mean by its weight.
         solved = self.residual(root) <= min(1e-12, 1e-10 / largest)
-        return solved or self.refuted(root) or largest > _WEIGHT_LIMIT
+        refuted = largest >= self.separated and self.refuted(root)
+        return solved or refuted or largest > _WEIGHT_LIMIT
 
     def move(self, weights: Array, d: Array) -> Array:
         return np.maximum(1.0, weights * stretch(d))

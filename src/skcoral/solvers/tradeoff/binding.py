@@ -18,18 +18,23 @@ from skcoral.core.arrays import (
     block_symmetric,
     block_triangular,
     diagonal,
-    eigh,
     identity,
+    inner,
     library,
     submatrix,
+    to_device,
     to_host,
     zeros,
 )
-from skcoral.solvers.exact import complement, complete_exactly
+from skcoral.solvers.exact import best_exact, complement, complete_exactly
 from skcoral.solvers.tradeoff.points import Problem, State
 
 Index = NDArray[np.intp]
 
+# Weights grow by up to twenty times a step where floors are out of reach: two or three steps tell
+# them from the others. Relative to the largest, what puts the blame on a floor: at a tenth of it
+# floors join that do not bind, and others in turn because of these.
+_SEPARATED, _BLAMED = 1e3, 0.3
 _MISSED = 1e-9  # a completed output misses its floor if it is short by more than this
 
 
@@ -79,6 +84,28 @@ def binding_floors(
     return problem.fixed | (price > (slack**3 if by_slack else slack))
 
 
+def enlarged(
+    R: Any, floors: Array, binding: NDArray[np.bool_], *, once: bool = False
+) -> NDArray[np.bool_]:
+    """The floors ``binding`` and those that have to bind beside them; ``once``: the first of them.
+
+    Beside outputs made of the binding variables, exact ones may not meet all other floors. The
+    weights that prove it are largest where a floor is to blame; these join, until the completion
+    meets what is left.
+    """
+    binding = binding.copy()
+    while not binding.all():
+        rest = np.flatnonzero(~binding)
+        residual, _ = complement(R, np.flatnonzero(binding), rest)
+        best = best_exact(residual, floors[rest], separated=_SEPARATED)
+        if best.feasible:
+            break
+        binding[rest[best.weights > _BLAMED * best.weights.max()]] = True
+        if once:
+            break
+    return binding
+
+
 def complete(
     R: Any, floors: Array, T: Any, dual: DualPoint, members: Index | None = None
 ) -> Candidate:
@@ -118,17 +145,24 @@ def extended(H: Any, members: Index, rest: Index, R: Any) -> Any:
     return submatrix(block_triangular(H, across, negligible * identity(len(rest), H)), order, order)
 
 
-def with_joined(R: Any, kept: Index, H: Any, T: Any, joins: Index, small: float) -> Any:
+def with_joined(problem: Problem, stiffness: Any, kept: Index, H: Any, T: Any, joins: Index) -> Any:
     """``H`` of all variables where those in ``joins`` begin to bind beside the ``kept`` ones.
 
-    To first order in their multipliers, all of them ``small``, the outputs are still those of the
-    completion: ``H_Sj = λ_j T_S⁻¹ R_SS⁻¹ R_Sj`` and ``H_jj = λ_j R̃_jj^{1/2}``.
+    The weights w that refute their floors are a direction of ascent. To first order in the step s
+    the outputs are still those of the completion: ``λ_j = s w_j``, ``H_jj = s S_jj`` with
+    ``S = (D R̃ D)^{1/2}``, and ``H_Sj = λ_j T_S⁻¹ R_SS⁻¹ R_Sj``. The step maximises the bound to
+    second order.
     """
+    R, floors = problem.R, problem.floor_values[joins]
     residual, mix = complement(R, kept, joins)
-    across = small * library(R).linalg.solve(T, mix)
-    values, vectors = eigh(residual)
-    own = small * (vectors * values**0.5) @ vectors.T
-    own = own + across.T @ library(R).linalg.solve(H, across)
-    H = block_symmetric(H, across, own)
-    rest = np.setdiff1d(np.arange(R.shape[0]), np.concatenate([kept, joins]))
-    return extended(H, np.concatenate([kept, joins]), rest, R)
+    best = best_exact(residual, floors)
+    across = library(R).linalg.solve(T, mix) * to_device(best.weights, R)[None, :]
+    second = across.T @ library(R).linalg.solve(H, across)
+    first = block_symmetric(0.0 * H, across, best.S)
+    every = np.concatenate([kept, joins])
+    gain = float(best.weights @ floors - diagonal(best.S).sum())
+    loss = inner(submatrix(stiffness, every, every) * first, first)
+    step = gain / (0.5 * loss + 2.0 * float(diagonal(second).sum()))
+    H = block_symmetric(H, step * across, step * best.S + step**2 * second)
+    rest = np.setdiff1d(np.arange(R.shape[0]), every)
+    return extended(H, every, rest, R)

@@ -26,6 +26,7 @@ from skcoral.solvers.tradeoff.binding import (
     DualPoint,
     binding_floors,
     complete,
+    enlarged,
     with_joined,
 )
 from skcoral.solvers.tradeoff.equations import FORMED
@@ -46,7 +47,7 @@ Binding = tuple[DualPoint, Any, Index]  # with T, and which floors of the proble
 
 # Shares of the objective that the products make up when the binding floors are guessed: early where
 # Newton's method can take over, and further down the path where the guess was wrong.
-_EARLY = (1e-3, 1e-5, 1e-8)
+_EARLY = (1e-4, 1e-6, 1e-8)
 _EARLY_SHARP = (1e-8,)  # for the criteria that are not smooth
 _GUESS = 1e-4  # of the objective by which the equations may be violated there
 _LATE = (1e-13, 1e-17, 1e-21)
@@ -58,7 +59,7 @@ _ENOUGH = 30  # steps within which the path of the right guess ends
 # Residuals at which the other outputs are completed for the first time, and at the end; where the
 # gap, about their square, need only be within the tolerance, larger ones will do.
 _GOALS, _ROUGH_GOALS = (1e-6, ACCURATE), (2e-5, 1e-8)
-_FIRST = 1e-2  # multiplier of a floor that joins the binding ones, relative to the least of them
+_PASSING = 1e-2  # residual at which floors join again that a far start took for idle
 
 
 class Search:
@@ -80,6 +81,10 @@ class Search:
         self.exact: BestExact | ExactThreshold | None = None  # if known, of all variables
         positive = floors > 0
         live = (omega > 0) & np.outer(positive, positive)
+        # Whether idle outputs are uncorrelated with all others at every optimum.
+        self.separable = self.criterion == "squared" and bool(
+            np.all(live | np.eye(len(floors), dtype=bool) | ~np.outer(positive, positive))
+        )
         # A variable none of whose pairs counts is left to the tie-break from the beginning.
         self.active = np.flatnonzero(live.any(axis=0))
         whole = len(self.active) == len(floors)
@@ -219,7 +224,11 @@ class Search:
         for _ in range(_TRIES):
             if self.used >= until:
                 return None
-            found = self._solve_binding(problem, at, np.flatnonzero(guess))
+            # From far away, Newton's method gets on best without what it takes for idle.
+            far = not tried and not isinstance(at, State)
+            if not far:
+                guess = self._enlarged(problem, guess)
+            found = self._solve_binding(problem, at, np.flatnonzero(guess), far=far)
             if found is None or found[2].tobytes() in tried:
                 return None
             tried.add(found[2].tobytes())
@@ -238,15 +247,19 @@ class Search:
             if candidate.complete:
                 return self.finish(candidate)
             dual, T, keep = found
-            joins = np.isin(self.active, candidate.missed)
-            joins[keep] = False
+            guess = np.zeros(problem.p, dtype=bool)
+            guess[keep] = True
+            if self.criterion != "squared":
+                joins = np.isin(self.active, candidate.missed) & ~guess
+            else:
+                joins = self._enlarged(problem, guess) & ~guess
             if not joins.any():
                 return None
-            guess = joins.copy()
-            guess[keep] = True
+            guess |= joins
             if self.criterion == "squared" and len(keep):
-                small = _FIRST * float(np.min(dual.lam[dual.lam > 0], initial=1.0))
-                at = with_joined(problem.R, keep, dual.H, T, np.flatnonzero(joins), small)
+                stiffness = self._squares(problem, np.arange(problem.p)).stiffness
+                new = np.flatnonzero(joins)
+                at = with_joined(problem, stiffness, keep, dual.H, T, new)
             del candidate, found, dual, T  # large matrices
         return None
 
@@ -267,7 +280,9 @@ class Search:
         stiffness = np.where(weights > 0, 1.0 / np.where(weights > 0, weights, 1.0), 0.0)
         return Quadratic(to_device(stiffness, self.R))
 
-    def _solve_binding(self, problem: Problem, at: State | Any, keep: Index) -> Binding | None:
+    def _solve_binding(
+        self, problem: Problem, at: State | Any, keep: Index, *, far: bool = False
+    ) -> Binding | None:
         """Solve for the floors ``keep`` alone, without those that turn out not to bind."""
         if not np.any(self.inner_omega[np.ix_(keep, keep)] > 0):
             keep = np.flatnonzero(problem.fixed)
@@ -286,7 +301,7 @@ class Search:
         if not isinstance(at, State) or isinstance(at.model, Quadratic):
             H = at.H if isinstance(at, State) else at
             H = H if len(keep) == problem.p else submatrix(H, keep, keep)
-            return self._newton(problem, H, keep, goal)
+            return self._newton(problem, H, keep, goal, far=far)
         for _ in range(_TRIES):
             sub = problem.restricted(keep)
             size = self._size(at.W.T @ at.W)
@@ -310,16 +325,23 @@ class Search:
                 return None  # no path is left; the guess cannot be corrected
         return None
 
-    def _newton(self, problem: Problem, H: Any, keep: Index, goal: float) -> Binding | None:
-        """Newton's method for the floors ``keep`` from their ``H``, for the squared criterion."""
+    def _newton(
+        self, problem: Problem, H: Any, keep: Index, goal: float, *, far: bool = False
+    ) -> Binding | None:
+        """Newton's method for the floors ``keep`` from their ``H``, for the squared criterion.
+
+        Floors that seem idle leave if the completion meets them; ``far`` from the optimum others
+        leave as well, and what is left is solved only roughly before they join again.
+        """
         while len(keep):
             sub = problem.restricted(keep) if len(keep) < problem.p else problem
             members = self.active[keep]
+            rough = far and not self._sufficient(problem, keep)
             found = refine(
                 sub,
                 H,
                 self._squares(sub, keep),
-                goal=goal,
+                goal=max(goal, _PASSING) if rough else goal,
                 max_iter=max(self.max_iter - self.used, 1),
                 report=self._reporter(sub, members),
             )
@@ -330,9 +352,31 @@ class Search:
                 T, dual = _dual_of(found.point, members, sub)
                 return dual, T, keep
             on = np.flatnonzero(~found.idle)
+            if not far and not self._sufficient(problem, keep[on]):
+                return None
+            if len(keep) == problem.p:
+                needed = self._enlarged(problem, ~found.idle) & found.idle
+                if 2 * needed.sum() > found.idle.sum():
+                    return None  # most of them bind after all: the start was too far away to tell
             keep, H = keep[on], submatrix(found.point.H, on, on)
             del found, sub  # large matrices
         return None
+
+    def _sufficient(self, problem: Problem, keep: Index) -> bool:
+        """Whether the completion of the floors ``keep`` meets all others."""
+        guess = np.zeros(problem.p, dtype=bool)
+        guess[keep] = True
+        return bool(np.array_equal(self._enlarged(problem, guess, once=True), guess))
+
+    def _enlarged(
+        self, problem: Problem, guess: NDArray[np.bool_], *, once: bool = False
+    ) -> NDArray[np.bool_]:
+        """The guess with the floors that have to bind beside it."""
+        if not self.separable:
+            return guess
+        binding = np.zeros(len(self.floors), dtype=bool)
+        binding[self.active[guess]] = True
+        return enlarged(self.R, self.solved_floors, binding, once=once)[self.active]
 
     def _undecided(
         self, dual: DualPoint, T: Any, worst: float, centre: State | None = None
