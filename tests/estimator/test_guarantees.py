@@ -58,10 +58,6 @@ def test_fitted_attributes_agree_with_each_other():
     assert "300 rows" in coral.result_.notes.guarantee
 
 
-def test_the_papers_threshold(wine):
-    assert CORAL().fit(wine).threshold_.value == pytest.approx(0.826231, abs=5e-7)
-
-
 @pytest.mark.parametrize("output_scale", ["unit", "original"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_inverse_transform_recovers_the_rows(wine, output_scale, dtype):

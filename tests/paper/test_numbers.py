@@ -64,9 +64,3 @@ def test_no_cell_stands_twice_and_every_recipe_is_known():
 )
 def test_digits(printed, ours, same):
     assert Cell("t", "r", "c", printed, "q").has_digits_of(ours) is same
-
-
-def test_units():
-    assert Cell("t", "r", "c", "9.51e-5", "q").unit == pytest.approx(1e-7)
-    assert Cell("t", "r", "c", "0.9500", "q").unit == pytest.approx(1e-4)
-    assert Cell("t", "r", "c", "words", "q").value is None

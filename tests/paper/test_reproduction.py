@@ -250,12 +250,6 @@ def test_html_keeps_short_cells_whole_and_breaks_long_ones(result):
     assert f'<td class="long">{long}</td>' in page
 
 
-def test_verdicts_are_the_documented_ones():
-    assert VERDICTS[:4] == (
-        "equal to printed digits", "paper's tolerance", "improved", "paper inconsistent",
-    )  # fmt: skip
-
-
 def test_nothing_of_ours_is_stored():
     from importlib.resources import files
 

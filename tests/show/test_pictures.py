@@ -193,36 +193,6 @@ def test_only_solved_numbers_are_written_on_the_curve(wine):
     np.testing.assert_array_equal(solved.get_ydata(), curve.objective)
 
 
-@pytest.mark.parametrize("criterion", ["worst", "absolute"])
-def test_frontier_of_other_criteria(wine, criterion):
-    R = wine.correlation[:5, :5]
-    curve = api.frontier(R, criterion=criterion, n_points=4)
-    display = FrontierDisplay.from_result(curve, R)
-    off = np.abs(R[np.triu_indices(5, 1)])
-    whole = off.max() if criterion == "worst" else off.sum()
-    assert display.points["untransformed"][1] == pytest.approx(whole)
-    assert criterion in display.plot().ax_.get_ylabel() or criterion == "worst"
-
-
-def test_geometry_is_the_problem(wine):
-    R = wine.correlation[np.ix_([5, 6, 11], [5, 6, 11])]
-    result = api.decorrelate(R, 0.9)
-    display = GeometryDisplay.from_result(result, R)
-    assert np.allclose(display.sources @ display.sources, R)
-    assert np.allclose(np.linalg.norm(display.outputs, axis=0), 1)
-    assert np.allclose(display.outputs.T @ display.outputs, result.correlation)
-    assert np.allclose(np.diag(display.loadings), result.fidelity)
-    for j in range(3):
-        cap = display.cap(j)
-        assert np.allclose(np.linalg.norm(cap, axis=-1), 1)
-        fidelity = cap @ display.sources[:, j]
-        assert fidelity.min() == pytest.approx(0.9)
-        assert np.allclose(fidelity[-1], 0.9)
-        assert np.allclose(cap[0], display.sources[:, j])
-        ellipsoid = cap @ display.inverse_root.T
-        assert np.allclose(np.einsum("abi,ij,abj->ab", ellipsoid, R, ellipsoid), 1)
-
-
 def test_geometry_needs_three_variables_and_axes_in_three_dimensions(fitted, wine):
     with pytest.raises(InvalidArgumentError, match="three variables, got matrices of shape"):
         GeometryDisplay.from_estimator(fitted)
@@ -272,12 +242,6 @@ def test_names_are_shown_literally():
         "a b",
         "·",
     ]
-
-
-def test_numbers_cannot_be_changed(fitted):
-    display = FidelityDisplay.from_estimator(fitted)
-    with pytest.raises(ValueError, match="read-only"):
-        display.fidelity[0] = 0.0
 
 
 def test_the_frontier_of_composites_is_their_own():
@@ -330,18 +294,6 @@ def test_frontier_of_an_estimator_with_dependent_columns():
     assert display.points == {}  # the classical methods need a matrix of full rank
     welch = 0.5 * 4 * (4 - 3) / 3
     assert display.objective.min() == pytest.approx(welch, rel=1e-4)
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_the_frontier_of_dependent_columns_is_drawn_without_classical_methods():
-    X = np.random.default_rng(0).normal(size=(50, 3))
-    R = np.corrcoef(np.column_stack([X, X[:, :2].sum(axis=1)]).T)
-    display = FrontierDisplay.from_result(api.frontier(R, [0.9, 0.99]), R)
-    untransformed = np.sum(np.triu(R, 1) ** 2)
-    assert list(display.points) == ["untransformed"]
-    assert display.points["untransformed"] == pytest.approx((1.0, untransformed))
-    labels = display.plot().ax_.get_legend_handles_labels()[1]
-    assert "untransformed" in labels
 
 
 def test_lines_of_windows_do_not_cross_from_group_to_group():

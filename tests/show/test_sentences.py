@@ -28,6 +28,15 @@ def test_what_is_certified():
     )
 
 
+def test_what_is_not_certified():
+    best = decorrelate(HEAVY, 0.95)
+    found = replace(best, status="best_found", lower_bound=0.01)
+    assert best.is_certified
+    assert not found.is_certified
+    assert sentences.certificate(found).startswith("Not certified")
+    assert "can have less than 0.01" in sentences.certificate(found)
+
+
 def test_the_highest_floor_within_a_budget():
     found = maximize_fidelity([[1.0, 0.8], [0.8, 1.0]], 0.3, criterion="worst")
     assert sentences.goal(found) == (
@@ -77,10 +86,10 @@ def test_frontiers():
 def test_fidelities_beside_those_of_zca():
     coral, zca = threshold(HEAVY).fidelity, zca_cor(HEAVY).fidelity
     said = sentences.beside_zca(coral, zca)
-    assert said.startswith("ZCA-cor keeps more than CORAL at ρ★ of 1 of 3 variables")
-    assert f"({zca.mean():.4f} against {coral.mean():.4f}: the highest" in said
+    assert said.startswith("ZCA-cor has a higher fidelity than CORAL at ρ★ for 1 of 3 variables")
+    assert f"({zca.mean():.4f} against {coral.mean():.4f})" in said
     assert f"higher minimum ({coral.min():.4f} against {zca.min():.4f})" in said
-    assert "the same of every variable" in sentences.beside_zca(coral, coral)
+    assert "the same fidelity" in sentences.beside_zca(coral, coral)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,10 @@
 
 from typing import NoReturn
 
-from skcoral.paper.figure import wine_geometry
 from skcoral.paper.numbers import TABLES, Cell, paper_numbers
 from skcoral.paper.protocol import ProtocolRun, protocol_from, run_protocol
 from skcoral.paper.reproduction import Reproduction, Row, reproduce
-from skcoral.paper.study import Study
+from skcoral.paper.study import Study, wine_geometry
 from skcoral.paper.verdicts import VERDICTS
 
 __all__ = [

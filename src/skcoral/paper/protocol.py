@@ -28,13 +28,11 @@ from skcoral.core.matrix import check_correlation, square_matrix
 from skcoral.core.validation import check_count, check_floors, check_number, check_support
 from skcoral.exceptions import InvalidArgumentError, InvalidFloorError
 
-VIOLATION = 1e-4
-_THRESHOLD_VIOLATION = 1e-7
-_PENALTY = 10.0
-_GROWTH = 2.0
-_ROUNDS = 30
+VIOLATION = 1e-4  # of a floor: with the penalty and its growth, what the printed violations need
+_THRESHOLD_VIOLATION = 1e-7  # six right digits of ρ★ need it
+_PENALTY, _GROWTH = 10.0, 2.0
+_ROUNDS, _STEPS = 30, 500  # at most
 _GRADIENT = 1e-6
-_STEPS = 500
 
 #: Where a start ends: value, violation and determinant.
 End = tuple[float, float, float]
@@ -58,12 +56,6 @@ class ProtocolRun(Frozen):
         restriction.
     seconds : float
         For all starts together.
-
-    Examples
-    --------
-    >>> run = run_protocol([[1.0, 0.8], [0.8, 1.0]], n_starts=2)
-    >>> run.problem, len(run.values)
-    ('threshold', 2)
     """
 
     problem: str

@@ -96,8 +96,8 @@ def rank(result: Decorrelation) -> str:
         return ""
     return (
         f"{result.deficiency} The largest coefficient of the transformation is "
-        f"{result.amplification:.3g}: rounding errors, and what new rows have in the weakest "
-        "directions, are multiplied by as much."
+        f"{result.amplification:.3g}: it multiplies rounding errors, and deviations of new rows "
+        "that these rows do not show."
     )
 
 
@@ -112,7 +112,7 @@ def floors(result: Decorrelation) -> str:
 def unfloored(result: Decorrelation, asked: object) -> str:
     """A sentence where variables have no floor: floors by name, or restricted coefficients."""
     if asked is None and not np.any(result.rho_min):
-        return "No variable has a floor: where coefficients are restricted, none is chosen."
+        return "No variable has a floor: none is given, and with a support there is no default."
     if not hasattr(asked, "keys") or len(asked) >= len(result.names):  # type: ignore[arg-type]
         return ""
     named = {str(name) for name in asked.keys()}  # noqa: SIM118 - a Series iterates its values
@@ -191,11 +191,11 @@ def beside_zca(coral: Array, zca: Array) -> str:
     """How fidelities at ρ★ compare with those of ZCA-cor, whose mean is the highest there is."""
     ahead = int((zca > coral + 1e-9).sum())
     if not ahead:
-        return "ZCA-cor and CORAL at ρ★ keep the same of every variable."
+        return "ZCA-cor and CORAL at ρ★ have the same fidelity for every variable."
     return (
-        f"ZCA-cor keeps more than CORAL at ρ★ of {ahead} of {len(coral)} variables and has the "
-        f"higher mean ({zca.mean():.4f} against {coral.mean():.4f}: the highest that exact "
-        f"decorrelation allows); CORAL at ρ★ has the higher minimum ({coral.min():.4f} against "
+        f"ZCA-cor has a higher fidelity than CORAL at ρ★ for {ahead} of {len(coral)} variables, "
+        f"and the highest mean that exact decorrelation allows ({zca.mean():.4f} against "
+        f"{coral.mean():.4f}); CORAL at ρ★ has the higher minimum ({coral.min():.4f} against "
         f"{zca.min():.4f})."
     )
 

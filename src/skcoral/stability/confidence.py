@@ -118,11 +118,12 @@ class ConfidentFloors(Drawn, Frozen):
         )
         instead = []
         if self.largest_confidence:
-            instead.append(f"have a confidence of {rounded_down(self.largest_confidence, 2):.2f}")
+            sure = rounded_down(self.largest_confidence, 2)
+            instead.append(f"these floors with a confidence of {sure:.2f}")
         if self.largest_floor:
-            kept = rounded_down(self.largest_floor, 2)
-            instead.append(f"with {self.confidence:.4g} promise {kept:.2f}")
-        return f"{said} Floors below one can {', or '.join(instead)}." if instead else said
+            floor = rounded_down(self.largest_floor, 2)
+            instead.append(f"a floor of {floor:.2f} with a confidence of {self.confidence:.4g}")
+        return f"{said} Possible instead: {', or '.join(instead)}." if instead else said
 
     def _table(self) -> tuple[str, tuple[str, ...], dict[str, Array]]:
         columns = {

@@ -84,7 +84,7 @@ class Fit:
         y, why = self._outcome()
         told = [*notes, why]
         if data.matrix is None and rows is None:
-            told.append("The table is large: no hold-out table was made.")
+            told.append("No hold-out table: the table is large.")
         with data.progress("Making the report"):
             facts = report.gather(
                 self.model,

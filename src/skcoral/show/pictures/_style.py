@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from skcoral.core.arrays import read_only
 from skcoral.core.display import printable, shortened
 from skcoral.exceptions import InvalidArgumentError
 
@@ -36,8 +38,11 @@ def check_type(result: Any, *kinds: type) -> None:
         )
 
 
+@dataclass(eq=False, repr=False)
 class Display:
     """A picture on one axes or on several: a subclass says how large it is and draws it.
+
+    Its fields are kept as read-only arrays where they hold numbers, and as tuples of names.
 
     Attributes
     ----------
@@ -46,8 +51,16 @@ class Display:
     """
 
     #: Rows and columns of axes, and how these are made.
-    _grid: tuple[int, int] = (1, 1)
+    _grid: ClassVar[tuple[int, int]] = (1, 1)
     _axes_settings: ClassVar[Mapping[str, Any]] = {}
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.type == "Any" and value is not None:
+                setattr(self, field.name, read_only(value))
+            elif field.type == "Sequence[str]":
+                setattr(self, field.name, tuple(value))
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on the given axes, or on those of a new figure, and return the display.

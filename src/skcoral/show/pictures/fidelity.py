@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 class _OutputsDisplay(_style.Display):
     """One row per output, the first on top, with its fidelities on a common axis."""
 
-    names: tuple[str, ...]
+    names: Sequence[str]
 
     def _size(self) -> tuple[float, float]:
         return 6.4, 1.4 + 0.2 * max(len(self.names), 5)
@@ -35,6 +36,7 @@ class _OutputsDisplay(_style.Display):
         _style.hide_spines(ax)
 
 
+@dataclass(eq=False, repr=False)
 class FidelityDisplay(_OutputsDisplay):
     """Fidelity of each output against its floor, beside what the classical methods give.
 
@@ -59,18 +61,11 @@ class FidelityDisplay(_OutputsDisplay):
     ['PCA', 'ZCA-cor']
     """
 
-    def __init__(
-        self,
-        fidelity: Any,
-        *,
-        names: Sequence[str],
-        rho_min: Any = None,
-        baselines: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.fidelity = read_only(fidelity)
-        self.names = tuple(names)
-        self.rho_min = None if rho_min is None else read_only(rho_min)
-        self.baselines = {name: read_only(f) for name, f in (baselines or {}).items()}
+    fidelity: Any
+    _: KW_ONLY
+    names: Sequence[str]
+    rho_min: Any = None
+    baselines: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_result(
@@ -115,6 +110,7 @@ class FidelityDisplay(_OutputsDisplay):
         self._label(ax)
 
 
+@dataclass(eq=False, repr=False)
 class HoldoutDisplay(_OutputsDisplay):
     """Fidelity on the rows fitted, on rows left out, and in the worst part left out.
 
@@ -140,17 +136,12 @@ class HoldoutDisplay(_OutputsDisplay):
     True
     """
 
-    def __init__(
-        self,
-        fitted: Any,
-        new: Any,
-        worst: Any,
-        *,
-        names: Sequence[str],
-        labels: Sequence[str] = ("rows fitted", "left out", "left out, worst part"),
-    ) -> None:
-        self.fitted, self.new, self.worst = map(read_only, (fitted, new, worst))
-        self.names, self.labels = tuple(names), tuple(labels)
+    fitted: Any
+    new: Any
+    worst: Any
+    _: KW_ONLY
+    names: Sequence[str]
+    labels: Sequence[str] = ("rows fitted", "left out", "left out, worst part")
 
     @classmethod
     def from_result(cls, result: Holdout | ConfidentFloors) -> HoldoutDisplay:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from skcoral import api
 from skcoral.core import measures
-from skcoral.core.arrays import Array, read_only
+from skcoral.core.arrays import Array
 from skcoral.core.results import Decorrelation, Frontier
 from skcoral.core.tolerances import EXACT_TOL, OPTIMAL_GAP
 from skcoral.exceptions import SingularCorrelationError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@dataclass(eq=False, repr=False)
 class FrontierDisplay(_style.Display):
     """The least residual correlation for every floor, with the landmarks on it.
 
@@ -49,26 +51,15 @@ class FrontierDisplay(_style.Display):
     ['PCA', 'ZCA-cor', 'untransformed']
     """
 
-    def __init__(
-        self,
-        rho_min: Any,
-        objective: Any,
-        slope: Any,
-        *,
-        threshold: float,
-        criterion: str = "squared",
-        points: Mapping[str, tuple[float, float]] | None = None,
-        chosen: tuple[float, float] | None = None,
-        chosen_price: float | None = None,
-    ) -> None:
-        self.rho_min = read_only(rho_min)
-        self.objective = read_only(objective)
-        self.slope = read_only(slope)
-        self.threshold = float(threshold)
-        self.criterion = criterion
-        self.points = dict(points or {})
-        self.chosen = chosen
-        self.chosen_price = chosen_price
+    rho_min: Any
+    objective: Any
+    slope: Any
+    _: KW_ONLY
+    threshold: float
+    criterion: str = "squared"
+    points: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    chosen: tuple[float, float] | None = None
+    chosen_price: float | None = None
 
     @classmethod
     def from_result(
@@ -193,7 +184,7 @@ def curve_of(estimator: Any, n_points: int) -> Frontier:
 
 
 def curve_line(
-    rho_min: Array, objective: Array, threshold: float, start: float
+    rho_min: Any, objective: Array, threshold: float, start: float
 ) -> tuple[Array, Array]:
     """The line through the solved points, level from ``start`` to the threshold.
 

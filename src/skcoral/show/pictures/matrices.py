@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skcoral.core.arrays import Array, read_only
+from skcoral.core.arrays import Array
 from skcoral.core.results import Decorrelation, Threshold
 from skcoral.estimator.rows import column_names
 from skcoral.show.pictures import _style
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 NUMBERS_UP_TO = 15
 
 
+@dataclass(eq=False, repr=False)
 class CorrelationDisplay(_style.Display):
     """Correlations before and after, on one scale from -1 to 1 and in input order.
 
@@ -44,17 +46,11 @@ class CorrelationDisplay(_style.Display):
 
     _grid = (1, 2)
 
-    def __init__(
-        self,
-        before: Any,
-        after: Any,
-        *,
-        names: Sequence[str],
-        output_names: Sequence[str] | None = None,
-    ) -> None:
-        self.before, self.after = read_only(before), read_only(after)
-        self.names = tuple(names)
-        self.output_names = self.names if output_names is None else tuple(output_names)
+    before: Any
+    after: Any
+    _: KW_ONLY
+    names: Sequence[str]
+    output_names: Sequence[str] = ()
 
     @classmethod
     def from_result(
@@ -80,12 +76,14 @@ class CorrelationDisplay(_style.Display):
 
     def _draw(self, left: Axes, right: Axes) -> None:
         draw_matrix(left, self.before, self.names, self.names, 1.0, "before")
-        image = draw_matrix(right, self.after, self.output_names, self.output_names, 1.0, "after")
+        outputs = self.output_names or self.names
+        image = draw_matrix(right, self.after, outputs, outputs, 1.0, "after")
         right.tick_params(labelleft=left.get_subplotspec() is None)
         # Beside the right one: a bar that two squares share leaves no room under them.
         right.figure.colorbar(image, ax=right, label="correlation", shrink=0.8, pad=0.02)
 
 
+@dataclass(eq=False, repr=False)
 class TransformDisplay(_style.Display):
     """The transformation: what each output (column) is made of (rows are sources).
 
@@ -104,12 +102,10 @@ class TransformDisplay(_style.Display):
     (2, 2)
     """
 
-    def __init__(
-        self, T: Any, *, names: Sequence[str], output_names: Sequence[str] | None = None
-    ) -> None:
-        self.T = read_only(T)
-        self.names = tuple(names)
-        self.output_names = self.names if output_names is None else tuple(output_names)
+    T: Any
+    _: KW_ONLY
+    names: Sequence[str]
+    output_names: Sequence[str] = ()
 
     @classmethod
     def from_result(
@@ -130,7 +126,7 @@ class TransformDisplay(_style.Display):
 
     def _draw(self, ax: Axes) -> None:
         top = float(np.abs(self.T).max()) or 1.0
-        image = draw_matrix(ax, self.T, self.names, self.output_names, top, "")
+        image = draw_matrix(ax, self.T, self.names, self.output_names or self.names, top, "")
         ax.set(xlabel="output", ylabel="source (standardised)")
         ax.figure.colorbar(image, ax=ax, label="coefficient in T", shrink=0.8)
 

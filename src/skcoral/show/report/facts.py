@@ -36,17 +36,7 @@ _MOST_ROWS = 200_000  # more of them take long to fit again
 
 @dataclass(frozen=True)
 class ReportFacts:
-    """The numbers behind a report, from :func:`gather` for :func:`render`.
-
-    Examples
-    --------
-    >>> from skcoral import CORAL
-    >>> from skcoral.show import report
-    >>> from skcoral.datasets import load_wine
-    >>> facts = report.gather(CORAL(rho_min=0.9).fit(load_wine().to_frame()), n_points=0)
-    >>> facts.passed, facts.problems
-    (True, ())
-    """
+    """The numbers behind a report, from :func:`gather` for :func:`render`."""
 
     estimator: Any
     title: str
@@ -198,11 +188,11 @@ def _affordable_folds(n_rows: int, p: int, groups: Any) -> tuple[int, str]:
     if groups is not None and len(set(groups)) < FEWEST_UNITS:
         return 0, f"No hold-out table: it needs {FEWEST_UNITS} or more groups."
     if n_rows > _MOST_ROWS:
-        return 0, "The table is large: no hold-out table was made."
+        return 0, f"No hold-out table: there are more than {_MOST_ROWS:,} rows."
     if not can_hold_out(n_rows, p):
         return 0, f"No hold-out table: it needs {ROWS_PER_VARIABLE} or more rows per variable."
     folds = _affordable(_FOLDS, p)
-    why = "" if folds else "So many variables take long to fit again: no hold-out table was made."
+    why = "" if folds else "No hold-out table: so many variables take too long to fit again."
     return folds, why
 
 

@@ -106,11 +106,14 @@ def _listed(facts: ReportFacts) -> list[tuple[int, str]]:
 
 def _certificate(facts: ReportFacts) -> list[tuple[str, str]]:
     result, th = facts.result, facts.threshold
-    known = []
+    known = [("status", sentences.status(result))]
+    if not isinstance(result.goal, VifLimit):  # within which no residual is minimised
+        known.insert(0, ("lower bound", f"{max(result.lower_bound, 0.0):.9g}"))
+        known.insert(1, ("gap", f"{max(result.gap, 0.0):.1e}"))
     if th is not None:
         what = f"threshold ρ★{sentences.of_threshold(result)}"
         if result.deficiency:
-            what = "highest floor of the least residual"
+            what = "highest floor with the least residual"
         binding = listing(th.binding, 6, quote="")
         known.append((what, f"{th.lower:.9f} to {th.upper:.9f}, bound by {binding}"))
     if isinstance(result.goal, Budget | VifLimit):
@@ -122,9 +125,6 @@ def _certificate(facts: ReportFacts) -> list[tuple[str, str]]:
     return [
         ("about", result.notes.about),
         ("residual", f"{result.objective:.9g}"),
-        ("lower bound", f"{max(result.lower_bound, 0.0):.9g}"),
-        ("gap", f"{max(result.gap, 0.0):.1e}"),
-        ("status", sentences.status(result)),
         *known,
         ("independent check", "passed" if facts.passed else f"FAILED: {'; '.join(facts.problems)}"),
     ]
@@ -242,8 +242,8 @@ def _warnings(estimator: Any, result: Decorrelation) -> list[str]:
     n, p = estimator.n_samples_seen_, len(estimator.correlation_)
     if 0 < n < 10 * p:
         out.append(
-            f"There are {n} rows for {p} variables: correlations are uncertain, so expect other "
-            "fidelities on new rows."
+            f"There are {n} rows for {p} variables: correlations are uncertain, and fidelities "
+            "on new rows will differ."
         )
     return out
 
