@@ -10,8 +10,9 @@ root = np.linalg.cholesky
 
 
 def numbers(values):
-    """Floats, "inf" and "nan" among them."""
-    return np.asarray(values, dtype=np.float64)
+    """The floats of an array in a file, "inf" and "nan" among them."""
+    cells = values["$array"] if isinstance(values, dict) else values
+    return np.asarray(cells, dtype=np.float64)
 
 
 def exactly(*matrices):

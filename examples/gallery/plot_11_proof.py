@@ -40,7 +40,8 @@ print(f"{path.name}: {path.stat().st_size / 1024:.0f} KiB")
 # every output keeps this much of its variable. That is a matrix product.
 
 file = json.loads(path.read_text("utf-8"))
-C, T = np.array(file["claim"]["R"]), np.array(file["claim"]["T"])
+content, claim = file["content"], file["content"]["result"]
+C, T = np.array(content["R"]["$array"]), np.array(claim["T"]["$array"])
 assert np.abs(C - R.to_numpy()).max() < 1e-12  # it is about our matrix
 assert np.abs(T.T @ C @ T - np.eye(len(C))).max() < 1e-12  # uncorrelated, unit variances
 at_least = np.diag(C @ T).min()
@@ -55,7 +56,7 @@ at_least = np.diag(C @ T).min()
 # The file brings a good pair (λ, S). How it was found does not matter: the inequality holds for
 # any.
 
-arrays = {name: np.array(values) for name, values in file["proof"]["arrays"].items()}
+arrays = {name: np.array(a["$array"]) for name, a in claim["certificate"]["arrays"].items()}
 weights, S = arrays["weights"], arrays["S"]
 on = weights > 0
 D = np.diag(weights[on])
@@ -145,7 +146,7 @@ def verify(name):
 
 
 assert verify("threshold.json") == 0
-file["claim"]["lower"] += 1e-6
+claim["lower"] += 1e-6
 (folder / "altered.json").write_text(json.dumps(file), "utf-8")
 assert verify("altered.json") == 1
 plt.show()

@@ -134,9 +134,11 @@ def test_the_highest_floor_for_a_limit_is_in_the_certificate(
     if limit == "--max-correlation":  # what is said to be impossible is, by another route
         above = decorrelate(R, told["rho_upper"] + 1e-5, criterion="worst")
         assert above.lower_bound > value
-    content = json.loads(proof.read_text("utf-8"))
-    assert content["claim"]["vif" if limit == "--max-vif" else "budget"]["rho_upper"] < 1
-    assert np.allclose(content["claim"]["R"], R, atol=1e-12)
+    content = json.loads(proof.read_text("utf-8"))["content"]
+    goal = content["result"]["goal"]
+    assert goal["$record"] == ("VifLimit" if limit == "--max-vif" else "Budget")
+    assert goal["rho_upper"] < 1
+    assert np.allclose(content["R"]["$array"], R, atol=1e-12)
 
 
 def test_floors_of_a_frontier_may_be_named(answer, wine_file):

@@ -114,12 +114,15 @@ def fit(tally: Tally, kind: str, rng: Any) -> None:
 
 def load(tally: Tally, kind: str, rng: Any, model: dict[str, Any], folder: Path) -> None:
     """Load a model with one value altered and the checksum that fits."""
-    from skcoral.models import load_model
-    from skcoral.models.files import _checksum
+    import json
 
-    text = files.altered_json(rng, model)
+    from skcoral.certificates.codec import checksum
+    from skcoral.models import load_model
+
+    altered = json.loads(files.altered_json(rng, model))
+    altered["checksum"] = checksum(altered["content"])
     path = folder / "model.json"
-    path.write_text(text.replace(model["checksum"], _checksum(text)))
+    path.write_text(json.dumps(altered))
     loaded = load_model(path)
     result, R = loaded.result_, loaded.correlation_
     if np.abs(np.diag(result.T.T @ R @ result.T) - 1).max() > 1e-5:
@@ -131,13 +134,12 @@ def verify(tally: Tally, kind: str, rng: Any, honest: list[Any]) -> None:
     import json
 
     from skcoral.certificates import parse_certificate
-    from skcoral.certificates.json_values import checksum_of
+    from skcoral.certificates.codec import checksum
 
     result, R, content = honest[int(rng.integers(len(honest)))]
     for _ in range(int(rng.integers(1, 4))):
         content = json.loads(files.altered_json(rng, content))
-    if isinstance(content, dict) and {"claim", "proof"} <= set(content):
-        content["checksum"] = checksum_of({name: content[name] for name in ("claim", "proof")})
+    content["checksum"] = checksum(content["content"])
     file = parse_certificate(json.dumps(content))
     if not file.verify(R, rigorous=bool(rng.random() < 0.2)).passed:
         return

@@ -10,11 +10,11 @@ import pytest
 from sklearn.datasets import load_wine
 
 from skcoral import CORAL
+from skcoral.certificates.codec import checksum
 from skcoral.core.limits import MB, Limits, use
 from skcoral.data.moments import Moments
 from skcoral.exceptions import ModelFileError
 from skcoral.models import load_model, load_moments, save_model, save_moments
-from skcoral.models.files import _checksum
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def load(envelope, tmp_path, *, text=None):
     path = tmp_path / "altered.json"
     text = json.dumps(envelope) if text is None else text
     try:
-        found = _checksum(text)
+        found = checksum(json.loads(text)["content"])
     except (RecursionError, ValueError, KeyError):
         found = ""
     path.write_text(text.replace(envelope["checksum"], found))
@@ -45,7 +45,7 @@ def refused(envelope, tmp_path, **options):
 
 
 def fields(model, name):
-    return model["content"][name]["fields"]
+    return model["content"][name]
 
 
 def result(model, **changed):
@@ -60,7 +60,7 @@ def result(model, **changed):
 
 
 def zeros(array):
-    return {**array, "$array": np.zeros(array["shape"]).tolist()}
+    return {"$array": np.zeros(np.shape(array["$array"])).tolist()}
 
 
 ALTERED = {
@@ -77,7 +77,7 @@ ALTERED = {
     "n_iter true": lambda m: fields(m, "result").update(n_iter=True),
     "fidelity": lambda m: result(m, fidelity="=rho_min"),
     "fidelity text": lambda m: fields(m, "result").update(fidelity=["a"] * 4),
-    "prices": lambda m: result(m, prices={"$array": [1.0], "dtype": "<f8", "shape": [1]}),
+    "prices": lambda m: result(m, prices={"$array": [1.0]}),
     "certificate": lambda m: fields(m, "result").update(certificate=None),
     "goal": lambda m: fields(m, "result").update(goal=3),
     "correlation": lambda m: result(m, correlation="=correlation"),
@@ -107,7 +107,7 @@ ALTERED = {
 
 @pytest.mark.parametrize("alter", ALTERED.values(), ids=ALTERED)
 def test_every_field_is_checked(model, tmp_path, alter):
-    assert load(model, tmp_path).result_.status == model["content"]["result"]["fields"]["status"]
+    assert load(model, tmp_path).result_.status == model["content"]["result"]["status"]
     altered = copy.deepcopy(model)
     alter(altered)
     refused(altered, tmp_path)
@@ -118,11 +118,7 @@ def test_scales_that_no_table_has(model, tmp_path, scale):
     altered = copy.deepcopy(model)
     scales = fields(altered, "estimate")["scale"]["$array"]
     value = scale if isinstance(scale, float) else float(scale["$float"])
-    if math.isfinite(value):
-        scales[0] = value
-    else:
-        hexed = [value.hex(), *(float(s).hex() for s in scales[1:])]
-        fields(altered, "estimate")["scale"] = {"$array": hexed, "shape": [4]}
+    scales[0] = value if math.isfinite(value) else repr(value)
     refused(altered, tmp_path)
 
 
@@ -145,7 +141,7 @@ def test_scales_that_no_table_has(model, tmp_path, scale):
 )
 def test_hostile_json(model, tmp_path, part):
     marked = copy.deepcopy(model)
-    marked["content"]["result"]["fields"]["objective"] = "MARK"
+    marked["content"]["result"]["objective"] = "MARK"
     refused(marked, tmp_path, text=json.dumps(marked).replace('"MARK"', part))
 
 

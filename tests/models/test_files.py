@@ -16,9 +16,11 @@ from sklearn.preprocessing import StandardScaler
 
 from skcoral import CORAL
 from skcoral.certificates import check
+from skcoral.certificates.codec import checksum
 from skcoral.data.moments import Moments
 from skcoral.exceptions import CoralError, InvalidArgumentError, ModelFileError
-from skcoral.models import load_model, load_moments, save_model, save_moments, to_onnx
+from skcoral.models import files, load_model, load_moments, save_model, save_moments, to_onnx
+from skcoral.models.files import CHECKED
 
 
 @pytest.fixture(scope="module")
@@ -102,8 +104,8 @@ def test_the_file_is_plain_json_with_everything_named(saved, wine):
     assert envelope["format"] == "scikit-coral model"
     content = envelope["content"]
     assert content["versions"]["scikit-coral"]
-    assert content["estimate"]["fields"]["names"]["$tuple"] == list(wine.columns)
-    assert content["result"]["fields"]["rho_min"]["$array"] == [0.9] * 13
+    assert content["estimate"]["names"]["$tuple"] == list(wine.columns)
+    assert content["result"]["rho_min"]["$array"] == [0.9] * 13
     assert "pickle" not in saved.read_text()
 
 
@@ -114,16 +116,6 @@ def test_every_truncation_is_noticed(saved, tmp_path):
         cut.write_bytes(whole[:length])
         with pytest.raises(ModelFileError, match=r"cut\.json.*truncated"):
             load_model(cut)
-
-
-def test_any_changed_digit_is_noticed(saved):
-    text = saved.read_text()
-    positions = [i for i, c in enumerate(text) if c in "123456789" and i > text.index("content")]
-    for position in positions[:: len(positions) // 40]:
-        digit = "2" if text[position] == "1" else "1"
-        saved.write_text(text[:position] + digit + text[position + 1 :])
-        with pytest.raises(ModelFileError, match="altered"):
-            load_model(saved)
 
 
 def test_other_files_are_not_models(saved, tmp_path, wine):
@@ -142,7 +134,7 @@ def test_other_files_are_not_models(saved, tmp_path, wine):
         load_model(tmp_path / "nowhere.json")
 
 
-@pytest.mark.parametrize("version", [1, 2, 4, 0, None, "3", 3.5])
+@pytest.mark.parametrize("version", [3, 5, None, "4"])
 def test_unknown_versions(saved, version):
     envelope = json.loads(saved.read_text())
     envelope["version"] = version
@@ -153,109 +145,92 @@ def test_unknown_versions(saved, version):
 
 def reseal(path, change):
     """Alter the content and give it the checksum that fits, as an enemy would."""
-    from skcoral.models.files import _checksum
-
     envelope = json.loads(path.read_text())
     change(envelope["content"])
-    envelope["checksum"] = _checksum(json.dumps(envelope))
+    envelope["checksum"] = checksum(envelope["content"])
     path.write_text(json.dumps(envelope))
 
 
-def set_record(content):
-    content["result"]["$record"] = "os.system"
+ALTERED = {
+    "different columns": lambda c: c["estimate"]["names"]["$tuple"].__setitem__(0, "water"),
+    "scale is zero": lambda c: c["estimate"]["scale"]["$array"].__setitem__(0, 0.0),
+    "mean must be": lambda c: c["estimate"]["mean"]["$array"].pop(),
+    "array": lambda c: c["estimate"]["R"]["$array"].__setitem__(0, [1.0]),
+    "other parts": lambda c: c.pop("moments"),
+    "colour": lambda c: c["settings"].update(colour="red"),
+    "huge": lambda c: c["settings"].update(output_scale="huge"),
+    "other outputs": lambda c: c["result"]["on_rows"]["names"]["$tuple"].pop(),
+    "by 13 numbers": lambda c: c["result"].update(T={"$array": [[1.0]]}),
+    "not true": lambda c: c["result"]["T"]["$array"][0].__setitem__(0, 0.5),
+    "not definite|positive definite|proves": lambda c: c["result"]["certificate"]["arrays"].update(
+        H={"$array": np.zeros((13, 13)).tolist()}
+    ),
+    "T attains|not true": lambda c: c["threshold"].update(lower=0.99),
+}
 
 
-def drop_moments(content):
-    del content["moments"]
+@pytest.mark.parametrize("limit", [CHECKED, 5])
+@pytest.mark.parametrize("told", ALTERED)
+def test_a_resealed_file_with_nonsense_is_refused(saved, told, limit, monkeypatch):
+    """By ``check``, or beyond its size by what the transformation does."""
+    monkeypatch.setattr(files, "CHECKED", limit)
+    load_model(saved)
+    reseal(saved, ALTERED[told])
+    if limit == 5 and told.startswith(("not def", "T att")):
+        load_model(saved)  # only `check` judges dual points
+        return
+    with pytest.raises(ModelFileError, match=told if limit > 5 else r"model\.json"):
+        load_model(saved)
 
 
-def unknown_setting(content):
-    content["settings"]["colour"] = "red"
+FORGED = {
+    "variances": ("T", lambda T: 1.01 * T),
+    "correlations": ("correlation", lambda G: 0.9 * G),
+    "fidelities": ("fidelity", lambda f: f + 1e-3),
+    "residual": ("objective", lambda v: v + 0.1),
+    "bound": ("lower_bound", lambda v: v + 0.1),
+}
 
 
-def unknown_marker(content):
-    content["settings"]["rho_min"] = {"$call": "exit"}
+@pytest.mark.parametrize("limit", [CHECKED, 5])
+@pytest.mark.parametrize("what", FORGED)
+def test_forged_answers_are_refused_at_any_size(saved, what, limit, monkeypatch):
+    monkeypatch.setattr(files, "CHECKED", limit)
+    name, change = FORGED[what]
 
+    def forge(content):
+        value = content["result"][name]
+        is_array = isinstance(value, dict)
+        made = change(np.array(value["$array"]) if is_array else value)
+        content["result"][name] = {"$array": made.tolist()} if is_array else made
 
-def ragged(content):
-    content["estimate"]["fields"]["R"]["$array"][0] = [1.0]
-
-
-def other_size(content):
-    for name in ("mean", "scale"):
-        content["estimate"]["fields"][name]["$array"].pop()
-        content["estimate"]["fields"][name]["shape"] = [12]
-
-
-def other_names(content):
-    content["estimate"]["fields"]["names"]["$tuple"][0] = "water"
-
-
-def no_scale(content):
-    content["estimate"]["fields"]["scale"]["$array"][0] = 0.0
-
-
-def narrow(content):
-    content["result"]["fields"]["T"] = {"$array": [[1.0]], "dtype": "<f8", "shape": [1, 1]}
-
-
-def unknown_scale(content):
-    content["settings"]["output_scale"] = "huge"
-
-
-def objects(content):
-    content["estimate"]["fields"]["mean"]["dtype"] = "O"
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        set_record,
-        drop_moments,
-        unknown_setting,
-        unknown_marker,
-        ragged,
-        other_size,
-        other_names,
-        no_scale,
-        narrow,
-        unknown_scale,
-        objects,
-    ],
-)
-def test_a_resealed_file_with_nonsense_is_refused(saved, change):
-    reseal(saved, change)
-    with pytest.raises(ModelFileError):
+    reseal(saved, forge)
+    with pytest.raises(ModelFileError, match=what if limit == 5 else "not true of its corr"):
         load_model(saved)
 
 
 def scaled(array, factor):
-    values, shape = np.ravel(array["$array"]), array["shape"]
-    array.clear()
-    array.update({"$array": [float(factor * v).hex() for v in values], "shape": shape})
+    array["$array"] = (factor * np.array(array["$array"])).tolist()
 
 
 WIDE = {
-    "do not fit the columns": lambda result: result["T"]["fields"]["left"]["shape"].reverse(),
-    "must be finite": lambda result: scaled(result["T"]["fields"]["right"], np.inf),
-    "no unit variance": lambda result: scaled(result["T"]["fields"]["left"], 2.0),
-    "fidelities are not those": lambda result: scaled(result["fidelity"], 0.9),
-    "residual is not that": lambda result: result.update(objective=result["objective"] + 1.0),
-    "lower bound contradict": lambda result: result.update(objective=-1.0),
-    "does not fit its correlations": lambda result: result.update(
-        T={"$array": [(1.0).hex()], "shape": [1, 1]}
-    ),
+    "T": lambda result: result["T"]["left"]["$array"].pop(),
+    "nan": lambda result: result["T"]["right"]["$array"][0].__setitem__(0, "nan"),
+    "variance": lambda result: scaled(result["T"]["left"], 2.0),
+    "fidelities": lambda result: scaled(result["fidelity"], 0.9),
+    "residual": lambda result: result.update(objective=result["objective"] + 1.0),
+    "transformation|number": lambda result: result.update(T={"$array": [[1.0]]}),
 }
 
 
 @pytest.mark.parametrize("told", WIDE)
-def test_models_of_wide_tables_are_recomputed_in_their_factors(tmp_path, told):
+def test_models_of_wide_tables_are_judged_by_their_factors(tmp_path, told):
     rows = np.random.default_rng(0).normal(size=(8, 20))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         save_model(CORAL(0.9).fit(rows), tmp_path / "wide.json")
     load_model(tmp_path / "wide.json")
-    reseal(tmp_path / "wide.json", lambda content: WIDE[told](content["result"]["fields"]))
+    reseal(tmp_path / "wide.json", lambda content: WIDE[told](content["result"]))
     with pytest.raises(ModelFileError, match=told):
         load_model(tmp_path / "wide.json")
 
@@ -302,13 +277,13 @@ def test_damaged_moments(wine, tmp_path, ending):
     with pytest.raises(ModelFileError, match=r"other\.npz"):
         load_moments(tmp_path / "other.npz")
     np.savez(tmp_path / "later.npz", format="scikit-coral moments 9", a=np.ones(3))
-    with pytest.raises(ModelFileError, match="version 3"):
+    with pytest.raises(ModelFileError, match="version 4"):
         load_moments(tmp_path / "later.npz")
     with pytest.raises(ModelFileError, match=r"\.json or a \.npz"):
         save_moments(Moments.from_rows(wine), tmp_path / "m.txt")
     state = Moments.from_rows(wine).state()
     state["weight"] = -1.0
-    np.savez(tmp_path / "wrong.npz", format="scikit-coral moments 3", **state)
+    np.savez(tmp_path / "wrong.npz", format="scikit-coral moments 4", **state)
     with pytest.raises(ModelFileError, match=r"wrong\.npz.*negative"):
         load_moments(tmp_path / "wrong.npz")
     evil = np.array([object()], dtype=object)
@@ -323,7 +298,7 @@ def test_no_flipped_bit_of_an_archive_changes_moments(tmp_path):
     save_moments(moments, path)
     whole = path.read_bytes()
     refused = 0
-    for position in range(0, len(whole), 3):
+    for position in range(0, len(whole), 11):
         spoilt = bytearray(whole)
         spoilt[position] ^= 0x01 << position % 8
         path.write_bytes(spoilt)
@@ -333,7 +308,7 @@ def test_no_flipped_bit_of_an_archive_changes_moments(tmp_path):
             refused += 1
         else:  # a date of the archive, say
             assert repr(again.state()) == repr(moments.state())
-    assert refused > len(whole) / 6
+    assert refused > len(whole) / 22
 
 
 # --- ONNX ------------------------------------------------------------------------------------

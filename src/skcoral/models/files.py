@@ -1,41 +1,49 @@
 """Models and moments as files: JSON that anyone can read, nothing that can run.
 
-A file carries its format, its version and a checksum of its content. The checksum finds
-truncation and accidental changes; it is no signature against deliberate ones.
+A loaded model is judged before it is used: its parts have to be about the same columns, and its
+answer has to pass :func:`skcoral.certificates.check` with the correlations in the file. Beyond
+``CHECKED`` variables, where that takes longer than fitting, only what the transformation does is
+computed again, in plain floats, and the certificate is left to ``check``.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 import io
-import json
+import math
 import os
 import platform
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import sklearn
 
 from skcoral._version import __version__
-from skcoral.certificates.json_values import no_constant
+from skcoral.certificates import check
+from skcoral.certificates.codec import DAMAGED, RESULTS, Codec, sealed, unsealed
+from skcoral.core import measures
+from skcoral.core.arrays import Array
+from skcoral.core.deficiency import Deficiency, Relation
 from skcoral.core.display import printable
 from skcoral.core.files import replacing
 from skcoral.core.limits import current, read_file
 from skcoral.core.results import Decorrelation, Threshold
 from skcoral.data.correlation import CorrelationEstimate
-from skcoral.data.moments import Moments
+from skcoral.data.effects import Measured
+from skcoral.data.moments import SMALLEST_SPREAD, Moments
 from skcoral.data.wide import RowMoments
 from skcoral.estimator import CORAL
 from skcoral.exceptions import ModelFileError, TooLargeError
-from skcoral.models.decoding import ARRAY_KINDS, RECORDS, check_agreement, decoded
-from skcoral.tables.sources import DAMAGED
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 _MODEL, _MOMENTS = "scikit-coral model", "scikit-coral moments"
+_PARTS = {"versions", "settings", "has_names", "estimate", "result", "threshold", "moments"}
+_CODEC = Codec(*RESULTS.records.values(), CorrelationEstimate, Deficiency, Measured, Relation)
+#: Variables up to which a loaded answer is checked: a second; the cost grows with the cube.
+CHECKED = 250
+_AGREEMENT = 1e-6  # of numbers that are computed again in plain floats
 
 
 def save_model(model: CORAL, path: str | os.PathLike[str]) -> None:
@@ -79,15 +87,19 @@ def model_json(model: CORAL) -> str:
     estimate = model.estimate_  # asks for the solution, should it be pending
     content = {
         "versions": _versions(),
-        "settings": {name: _coded(v, name) for name, v in model.get_params(deep=False).items()},
+        "settings": model.get_params(deep=False),
         "has_names": hasattr(model, "feature_names_in_"),
-        "estimate": _coded(estimate, "estimate"),
-        "result": _coded(model.result_, "result"),
+        "estimate": estimate,
+        "result": model.result_,
         # of a singular table, only if it was asked for
-        "threshold": _coded(model.__dict__.get("threshold_"), "threshold"),
-        "moments": _coded(model.moments_.state(), "moments"),
+        "threshold": model.__dict__.get("threshold_"),
+        "moments": model.moments_.state(),
     }
-    return _enveloped(_MODEL, content)
+    try:
+        settings = {name: _CODEC.encode(v, name) for name, v in content.pop("settings").items()}
+        return sealed(_MODEL, FORMAT_VERSION, {"settings": settings, **_CODEC.encode(content)})
+    except ValueError as error:
+        raise ModelFileError(f"A model that cannot be written: {error}.") from error
 
 
 def load_model(path: str | os.PathLike[str]) -> CORAL:
@@ -120,29 +132,22 @@ def load_model(path: str | os.PathLike[str]) -> CORAL:
     >>> bool((load_model(path).transform(X) == model.transform(X)).all())
     True
     """
-    label = printable(str(path))
-    content = _read_json(_MODEL, label, _bytes_of(path))
-    try:
-        settings = {name: decoded(value) for name, value in content["settings"].items()}
-        estimate = decoded(content["estimate"], CorrelationEstimate)
-        result = decoded(content["result"], Decorrelation)
-        threshold = decoded(content["threshold"], Threshold | None)
-        state = decoded(content["moments"], dict)
+    with _reading(path) as data:
+        content = unsealed(data, _MODEL, FORMAT_VERSION, _PARTS)
+        estimate = _CODEC.decode(content["estimate"], CorrelationEstimate)
+        result = _CODEC.decode(content["result"], Decorrelation)
+        threshold = _CODEC.decode(content["threshold"], Threshold | None)
+        state = _CODEC.decode(content["moments"], dict)
         moments = (RowMoments if "deviations" in state else Moments).from_state(state)
-        check_agreement(estimate, result, threshold, moments)
-        return CORAL(**settings)._restore(
+        _check_agreement(estimate, result, moments)
+        _check_claims(estimate, result, threshold)
+        return CORAL(**_CODEC.decode(content["settings"], dict))._restore(
             estimate=estimate,
             result=result,
             threshold=threshold,
             moments=moments,
             has_names=content["has_names"] is True,
         )
-    except ModelFileError as error:
-        if str(error).startswith(label):
-            raise
-        raise ModelFileError(f"{label}: {error} Get the file again from where it came.") from error
-    except (*DAMAGED, MemoryError) as error:
-        raise _unusable(label, error) from error
 
 
 def save_moments(moments: Moments, path: str | os.PathLike[str]) -> None:
@@ -179,8 +184,8 @@ def save_moments(moments: Moments, path: str | os.PathLike[str]) -> None:
         if path.suffix == ".npz":
             np.savez(stream, format=f"{_MOMENTS} {FORMAT_VERSION}", **state)
         else:
-            content = {"versions": _versions(), "moments": _coded(state, "moments")}
-            stream.write(_enveloped(_MOMENTS, content).encode())
+            content = _CODEC.encode({"versions": _versions(), "moments": state})
+            stream.write(sealed(_MOMENTS, FORMAT_VERSION, content).encode())
 
 
 def load_moments(path: str | os.PathLike[str]) -> Moments:
@@ -210,92 +215,42 @@ def load_moments(path: str | os.PathLike[str]) -> Moments:
     >>> load_moments(path).n_rows
     2
     """
-    path, label = Path(path), printable(str(path))
-    data = _bytes_of(path)  # an error of the disk is told as such, one of the content is not
-    try:
-        if path.suffix == ".json":
-            content = _read_json(_MOMENTS, label, data)
-            return Moments.from_state(decoded(content["moments"]))
-        _refuse_large_arrays(label, data)
+    with _reading(path) as data:
+        if Path(path).suffix == ".json":
+            content = unsealed(data, _MOMENTS, FORMAT_VERSION, {"versions", "moments"})
+            return Moments.from_state(_CODEC.decode(content["moments"], dict))
+        _refuse_large_arrays(data)
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
             if str(arrays["format"]) != f"{_MOMENTS} {FORMAT_VERSION}":
-                raise ModelFileError(
-                    f"{label}: expected {_MOMENTS} of version {FORMAT_VERSION}, found "
-                    f"{str(arrays['format'])!r}."
+                raise ValueError(
+                    f"expected {_MOMENTS} of version {FORMAT_VERSION}, found "
+                    f"{str(arrays['format'])!r}"
                 )
             return Moments.from_state({**arrays, "names": arrays["names"].tolist()})
-    except ModelFileError:
-        raise
-    except (*DAMAGED, MemoryError) as error:
-        raise _unusable(label, error) from error
 
 
-def _enveloped(kind: str, content: dict[str, Any]) -> str:
-    envelope = {"format": kind, "version": FORMAT_VERSION, "checksum": "", "content": content}
-    envelope["checksum"] = _checksum(json.dumps(envelope, allow_nan=False))
-    return json.dumps(envelope, allow_nan=False) + "\n"
-
-
-def _bytes_of(path: str | os.PathLike[str]) -> bytes:
-    """The content of a file that is not larger than a model can be."""
+@contextmanager
+def _reading(path: str | os.PathLike[str]) -> Iterator[bytes]:
+    """The content of a file; what is wrong with it is told with its name and what to do."""
+    label = printable(str(path))
     try:
-        return read_file(path, printable(str(path)))
+        data = read_file(path, label)  # an error of the disk is told as such
     except TooLargeError as error:
         raise ModelFileError(str(error)) from error
+    try:
+        yield data
+    except (*DAMAGED, zipfile.BadZipFile, EOFError, OSError, RuntimeError) as error:
+        told = str(error)[:300].rstrip(".")
+        raise ModelFileError(
+            f"{label}: {told}. Get the file again from where it came: it is truncated or altered."
+        ) from error
 
 
-def _refuse_large_arrays(label: str, data: bytes) -> None:
+def _refuse_large_arrays(data: bytes) -> None:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         size = sum(entry.file_size for entry in archive.infolist())
     if size > current().model_bytes:
-        raise ModelFileError(
-            f"{label}: the arrays unpack to {size:,} bytes. {current().remedy('model_bytes')}"
-        )
-
-
-def _read_json(kind: str, label: str, data: bytes) -> dict[str, Any]:
-    try:
-        text = data.decode("utf-8")
-        envelope = json.loads(text, parse_constant=no_constant, parse_int=_whole)
-        found = _checksum(text) if isinstance(envelope, dict) and "content" in envelope else ""
-    except (*DAMAGED, MemoryError) as error:
-        raise _unusable(label, error) from error
-    if not isinstance(envelope, dict) or envelope.get("format") != kind:
-        came = envelope.get("format") if isinstance(envelope, dict) else type(envelope).__name__
-        raise ModelFileError(f"{label}: not a {kind} file (its format is {str(came)[:60]!r}).")
-    if type(envelope.get("version")) is not int or envelope["version"] != FORMAT_VERSION:
-        raise ModelFileError(
-            f"{label}: format version {str(envelope.get('version'))[:60]}; this release reads "
-            f"version {FORMAT_VERSION}. Fit and save again, or use the release that wrote it."
-        )
-    content = envelope.get("content")
-    if not isinstance(content, dict) or envelope.get("checksum") != found:
-        raise ModelFileError(
-            f"{label}: the content does not fit its checksum, so the file was altered after it was "
-            "written. Get it again from where it came."
-        )
-    return content
-
-
-def _checksum(text: str) -> str:
-    """Digest of the content as written, digit by digit; white space does not matter."""
-    content = json.loads(text, parse_float=str, parse_int=str)["content"]
-    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
-
-
-def _unusable(label: str, error: Exception) -> ModelFileError:
-    return ModelFileError(
-        f"{label}: the file is truncated or not what its name says "
-        f"({type(error).__name__}: {str(error)[:300]}). Get it again from where it came."
-    )
-
-
-def _whole(text: str) -> int:
-    """Whole numbers are counts and seeds; longer ones only take time and memory."""
-    if len(text) > 40:
-        raise ValueError(f"{text[:20]}… is a whole number of {len(text)} digits")
-    return int(text)
+        raise ValueError(f"the arrays unpack to {size:,} bytes. {current().remedy('model_bytes')}")
 
 
 def _versions() -> dict[str, str]:
@@ -307,41 +262,54 @@ def _versions() -> dict[str, str]:
     }
 
 
-def _coded(value: Any, where: str) -> Any:
-    """Plain JSON for a value; what is not plain becomes an object with one ``$`` key.
+def _check_agreement(
+    estimate: CorrelationEstimate, result: Decorrelation, moments: Moments
+) -> None:
+    """Refuse parts that are about different columns, or that no table leads to."""
+    p = moments.n_features
+    if estimate.names != moments.names or estimate.R.shape != (p, p):
+        raise ValueError("its parts are about different columns")
+    for name, array in (("mean", estimate.mean), ("scale", estimate.scale)):
+        if array.shape != (p,) or not np.isfinite(array).all():
+            raise ValueError(f"the {name} must be one finite number per column")
+    if not (estimate.scale >= SMALLEST_SPREAD).all():
+        raise ValueError("a scale is zero, negative, or too small for any table")
+    found, k = result.on_rows, len(result.names)
+    if found is not None and (found.names != result.names or found.fidelity.shape != (k,)):
+        raise ValueError("what was measured on its rows is about other outputs")
 
-    Python writes the shortest decimal that reads back as the same float, so no bit is lost.
-    """
-    if value is None or isinstance(value, bool | int | float | str):
-        if isinstance(value, float) and not np.isfinite(value):
-            return {"$float": repr(value)}
-        return value
-    if isinstance(value, np.generic):
-        return _coded(value.item(), where)
-    if isinstance(value, np.ndarray) and value.dtype.kind in ARRAY_KINDS:
-        if value.dtype.kind == "f" and not np.isfinite(value).all():
-            return {"$array": [v.hex() for v in value.ravel().tolist()], "shape": value.shape}
-        return {"$array": value.tolist(), "dtype": value.dtype.str, "shape": list(value.shape)}
-    if isinstance(value, Mapping):
-        items = [[_coded(k, where), _coded(v, where)] for k, v in value.items()]
-        return {"$map": items}
-    if isinstance(value, tuple):
-        return {"$tuple": [_coded(v, where) for v in value]}
-    if isinstance(value, list):
-        return [_coded(v, where) for v in value]
-    if type(value).__name__ in RECORDS:
-        fields = dataclasses.fields(value)
-        record = {f.name: _coded(getattr(value, f.name), where) for f in fields}
-        return {"$record": type(value).__name__, "fields": record}
-    if hasattr(value, "columns") and hasattr(value, "to_numpy"):
-        columns = [str(name) for name in value.columns]
-        rows = list(map(str, value.index)) if hasattr(value, "index") else None
-        cells = value.to_numpy()
-        cells = cells.tolist() if cells.dtype == object else cells  # text beside numbers: rows
-        return {"$frame": _coded(cells, where), "columns": columns, "index": rows}
-    if hasattr(value, "index") and hasattr(value, "to_dict"):
-        return {"$series": [_coded(v, where) for v in value], "index": list(map(str, value.index))}
-    raise ModelFileError(
-        f"{where} holds a {type(value).__name__}, which has no place in a model file; use numbers, "
-        "text, lists, dicts or arrays of numbers."
+
+def _check_claims(
+    estimate: CorrelationEstimate, result: Decorrelation, threshold: Threshold | None
+) -> None:
+    """Refuse an answer that is not true of the correlations in the file."""
+    if not estimate.is_wide and len(estimate.R) > CHECKED:
+        return _check_transformation(estimate.R, result)
+    for claimed in (result, threshold):
+        problems = () if claimed is None else check(claimed, estimate.R).problems
+        if problems:
+            raise ValueError(f"its answer is not true of its correlations: {problems[0]}")
+    return None
+
+
+def _check_transformation(R: Array, result: Decorrelation) -> None:
+    """Compute again, in floats, what a result says about its transformation."""
+    T, k = result.T, len(result.names)
+    if T.shape != (len(R), k) or not np.isfinite(T).all():
+        raise ValueError("the transformation must be finite, with a row for each column")
+    G = T.T @ R @ T
+    residual = measures.residual_by(
+        result.criterion, G, np.eye(k), pair_weights=result.pair_weights
     )
+    # Large coefficients magnify the rounding of R.
+    allowed = _AGREEMENT * max(1.0, 1e-8 * float(np.abs(T).max()) ** 2)
+    off = {
+        "variances": np.diag(G) - 1.0,
+        "correlations": G - result.correlation,
+        "fidelities": np.diag(R @ T) - result.fidelity if result.anchors is None else 0.0,
+        "residual": (residual - result.objective) / max(1.0, k * k, residual),
+        "bound": max(result.lower_bound - result.objective, 0.0),
+    }
+    wrong = [name for name, by in off.items() if not np.abs(by).max() <= allowed]
+    if wrong or not math.isfinite(result.objective):
+        raise ValueError(f"its answer is not that of its transformation: {', '.join(wrong)}")
