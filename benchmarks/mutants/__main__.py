@@ -50,12 +50,7 @@ JUDGEMENTS = (
     *("core/problem", "core/lowrank", "core/requirements", "core/deficiency", "core/validation"),
     *("core/measures", "core/results", "data/covariances", "data/wide", "data/effects"),
     *("data/moments", "estimator/rounding", "solvers/exact/solver", "solvers/singular/curve"),
-    *(
-        "models/files",
-        "certificates/codec",
-        "solvers/support/solver",
-        "solvers/support/lower_bounds",
-    ),
+    *("models/files", "solvers/support/solver", "solvers/support/lower_bounds"),
     *("tables/matrices", "solvers/tradeoff/solved"),
 )
 

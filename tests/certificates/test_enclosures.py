@@ -171,18 +171,6 @@ def test_graded_matrices_are_as_definite_as_even_ones() -> None:
     assert found.doubt < 1e-9
 
 
-@pytest.mark.parametrize("p", [2, 6, 18])
-def test_the_root_of_a_matrix(p: int) -> None:
-    R = make_system(p)
-    values, vectors = np.linalg.eigh(R)
-    root = np.diag((vectors * np.sqrt(values)) @ vectors.T)
-    for arithmetic in (Floats(2), Floats(3), _balls()):
-        found = root_diagonal(arithmetic, R)
-        assert np.all(found.lower <= root + 1e-13)
-        assert np.all(found.upper >= root - 1e-13)
-        assert np.all(found.upper - found.lower <= 1e-12)
-
-
 def test_roots_that_a_library_gives_wrong_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     R, true = make_system(4), np.linalg.eigh
     values, vectors = true(R)

@@ -112,41 +112,6 @@ def test_a_matrix_of_a_proof_is_symmetric(kind: str) -> None:
         assert "not symmetric" in verdict(judge, replace(result, certificate=point), R)
 
 
-def test_goals_are_goals_and_analytic_bounds_are_mappings() -> None:
-    for judge in (check, prove):
-        for nothing in (None, 3):
-            for kind in ("exact", "support"):
-                assert "a goal is" in verdict(judge, replace(honest(kind), goal=nothing), R)
-            bare = replace(threshold(R), bounds=nothing)
-            assert f"'zca' and 'trace', got {nothing}" in verdict(judge, bare, R)
-
-
-def test_a_support_consists_of_zeros_and_ones() -> None:
-    result = honest("support")
-    for value in (0.5, 2, -1, 1e-320, np.nan):
-        support = np.array(result.support, dtype=float)
-        assert support[2, 2] == 1
-        support[2, 2] = value
-        arrays = {**result.certificate.arrays, "support": support}
-        point = replace(result.certificate, arrays=arrays)
-        for judge in (check, prove):
-            words = "zeros and ones" if np.isfinite(value) else "not finite"
-            assert words in verdict(judge, replace(result, certificate=point), R)
-
-
-def test_multipliers_of_a_support_are_not_negative() -> None:
-    for kind in ("support", "support, open", "support, absolute", "support, worst"):
-        result = honest(kind)
-        c = result.certificate
-        name = "multipliers" if "multipliers" in c.arrays else "eta"
-        for size in (1e-300, 1.0):
-            values = c.arrays[name].copy()
-            values[3] = -size
-            point = Certificate("support", {**c.arrays, name: values}, c.info)
-            for judge in (check, prove):
-                assert "negative" in verdict(judge, replace(result, certificate=point), R)
-
-
 # The words for an open gap, on both sides of where they begin.
 
 

@@ -13,7 +13,7 @@ from skcoral import decorrelate, maximize_fidelity, threshold
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.exact import rest_room
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
-from skcoral.certificates.attained import Outputs
+from skcoral.certificates.evaluation import Outputs
 from skcoral.core.problem import Settings
 from skcoral.core.solution import Certificate
 from skcoral.solvers.exact import solve_threshold

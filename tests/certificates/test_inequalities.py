@@ -30,8 +30,7 @@ from skcoral.bounds.tradeoff import (
     root_diagonal,
     scaled_floors,
 )
-from skcoral.certificates.attained import Attained, FactorOutputs, Outputs
-from skcoral.certificates.evaluation import evaluate
+from skcoral.certificates.evaluation import Attained, FactorOutputs, Outputs, evaluate
 from skcoral.core.solution import Certificate
 from skcoral.datasets import make_system
 from skcoral.exceptions import CertificateError

@@ -12,7 +12,7 @@ import pytest
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.vif import least_unique, limited_room, proved_floor
 from skcoral.certificates import check, prove
-from skcoral.certificates.attained import Outputs
+from skcoral.certificates.evaluation import Outputs
 from skcoral.core.solution import Certificate, Floors, VifLimit
 from skcoral.exceptions import CertificateError
 

@@ -35,6 +35,7 @@ KINDS = [
     ("absolute", 0.0),
     ("squared", "mixed"),
 ]
+QUICK = KINDS[1:3]  # one with floors, and one whose weights select pairs
 
 
 @cache
@@ -74,7 +75,11 @@ def refused(result: Decorrelation, R: Array) -> list[str]:
     return list(VERIFIER["problems"])
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize(
+    "kind",
+    [k if k in QUICK else pytest.param(k, marks=pytest.mark.slow) for k in KINDS],
+    ids=str,
+)
 def test_every_judge_accepts_it(kind: tuple[str, Any], tmp_path: Path) -> None:
     found, R = with_bound(kind)
     assert check(found, R).passed

@@ -156,17 +156,3 @@ def test_eigenvalues_below_zero_are_refused() -> None:
             continue
         with pytest.raises(CertificateError, match="singular"):
             check_definite(Floats(3), R, slack=1e-10)
-
-
-def test_the_command_verifies_their_files(coral: Any, tmp_path: Any) -> None:
-    rows = np.random.default_rng(8).normal(size=(30, 4))
-    table = pd.DataFrame(np.c_[rows, rows[:, 0] + rows[:, 1]], columns=list("abcde"))
-    table.to_csv(tmp_path / "table.csv", index=False)
-    R = table.corr()
-    result = decorrelate(R, 0.99, anchors=composites(R.to_numpy()))
-    (tmp_path / "proof.json").write_text(certificate_text(result, R), "utf-8")
-    for more in ((), ("--rigorous",)):
-        done = coral("verify", tmp_path / "table.csv", tmp_path / "proof.json", *more)
-        assert done.returncode == 0, done.stdout + done.stderr
-    (table + rows[:, :1]).to_csv(tmp_path / "table.csv", index=False)
-    assert coral("verify", tmp_path / "table.csv", tmp_path / "proof.json").returncode != 0

@@ -11,7 +11,7 @@ import pytest
 
 from skcoral.bounds.arithmetic import Floats
 from skcoral.certificates import check, prove
-from skcoral.certificates.frame_claims import FrameLedger
+from skcoral.certificates.ledger import FrameLedger
 from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 

@@ -39,7 +39,7 @@ def test_true_results_keep_their_status(kind: str) -> None:
     assert check(settled, R).passed
 
 
-@same
+@pytest.mark.parametrize("kind", KINDS[::3])
 @pytest.mark.parametrize("field", ["correlation", "fidelity", "objective"])
 def test_numbers_are_those_of_the_transformation(kind: str, field: str) -> None:
     """What is off by half of what may be reported is put right, what is off by less stays."""
@@ -65,7 +65,7 @@ def test_a_residual_that_is_not_exact(kind: str) -> None:
         T = result.T @ mix
         settled = rechecked(with_T(result, T), R)
         assert (settled.status == "exact") == status
-        assert check(settled, R).passed == (status or settled.status == "optimal") or not status
+        assert check(settled, R).passed or not status
 
 
 def test_a_mean_that_is_not_the_largest() -> None:

@@ -54,7 +54,7 @@ ONES = np.where(np.arange(14) % 5, 0.99, 1.0)
     [
         ("worst", {"rho_min": 0.99}),
         ("worst", {"rho_min": ONES}),
-        ("worst", {"max_correlation": 0.92}),
+        pytest.param("worst", {"max_correlation": 0.92}, marks=pytest.mark.slow),
         ("absolute", {"rho_min": ONES}),
         ("absolute", {"rho_min": 0.99}),
     ],
@@ -317,28 +317,12 @@ def test_what_is_not_checked_by_rows() -> None:
     for lie, words in (
         (replace(ANSWER, anchors=np.eye(40)), "not combined with anchors"),
         (replace(ANSWER, T=LowRankTransform(np.zeros((39, 2)), np.zeros((2, 39)))), "by 40"),
-        (replace(ANSWER, rho_min=ANSWER.rho_min + 1), "outside"),
-        (replace(ANSWER, rho_min=-ANSWER.rho_min), "outside"),
-        (replace(ANSWER, fidelity=ANSWER.fidelity[:-1]), "40 numbers"),
-        (replace(ANSWER, rho_min=ANSWER.rho_min[:-1]), "40 numbers"),
-        (replace(ANSWER, prices=ANSWER.prices[:-1]), "40 numbers"),
-        (replace(ANSWER, weights=ANSWER.weights[:-1]), "40 numbers"),
-        (replace(ANSWER, objective=np.nan), "finite"),
-        (replace(ANSWER, lower_bound=np.inf), "finite"),
-        (replace(ANSWER, criterion="best"), "about the criterion"),
-        (replace(ANSWER, status="best"), "status must be one of"),
-        (replace(ANSWER, n_iter=-1), "number of steps"),
         (replace(ANSWER, pair_weights=np.ones((2, 2))), "40 by 40"),
         (replace(ANSWER, pair_weights=np.ones((40, 40))), "zero diagonal"),
         (replace(ANSWER, pair_weights=np.eye(40) - 1), "negative"),
         (replace(ANSWER, names=("a",) * 40), "distinct"),
         (replace(ANSWER, certificate=Certificate("exact", {})), "rank below p"),
         (replace(EDGE, certificate=ANSWER.certificate), "kind|criterion"),
-        (replace(EDGE, lower=np.nan), "finite"),
-        (replace(EDGE, upper=np.nan), "finite"),
-        (replace(EDGE, tol="small"), "number"),
-        (replace(EDGE, fidelity=EDGE.fidelity[1:]), "40 numbers"),
-        (replace(EDGE, bounds={}), "zca|trace"),
     ):
         for judge in (check, prove):
             found = verdict(lambda r, a, j=judge: j(r, factor=a), lie, ROWS)

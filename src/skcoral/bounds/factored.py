@@ -18,7 +18,7 @@ from skcoral.exceptions import CertificateError
 
 
 @dataclass(frozen=True)
-class FactorBound:
+class DualBound:
     """A lower bound of the criterion, and its slopes in the floors.
 
     ``tangent`` holds the bound that grows linearly with a common floor, of D2 (``of_squares``) or
@@ -47,7 +47,7 @@ def factor_bound(
     rho_min: Array,
     A: Array,
     arithmetic: Arithmetic,
-) -> FactorBound:
+) -> DualBound:
     """What a dual point proves about the outputs of ``AᵀA``."""
     arrays, (r, p) = dual.arrays, A.shape
     lam = numbers(arrays["multipliers"], (p,), "`multipliers`", nonnegative=True)
@@ -55,25 +55,25 @@ def factor_bound(
         floors = floors_of_columns(A, rho_min, arithmetic)
         square = np.eye(r), A, lam, arrays["H"]
         bound = tradeoff_bound(arithmetic, *square, floors, criterion, pair_weights)
-        return FactorBound(bound, 2.0 * lam, _tangent(bound, lam), of_squares=False)
+        return DualBound(bound, 2.0 * lam, _tangent(bound, lam), of_squares=False)
     if pair_weights is not None:
         if lam.any() or dual.kind != "frame":
             raise CertificateError("a frame is not combined with pair weights.")
-        return FactorBound(exactly(0.0), np.zeros(p), _tangent(exactly(0.0), lam))
+        return DualBound(exactly(0.0), np.zeros(p), _tangent(exactly(0.0), lam))
     if dual.kind == "rank":
         if criterion != "squared":
             raise CertificateError("the kind 'rank' is for the squared criterion.")
         bound = rank_bound(arrays, rho_min, A, arithmetic)
         if not np.isfinite([bound.lower, bound.upper]).all():
             raise CertificateError("the dual point proves nothing.")
-        return FactorBound(bound, 2.0 * lam, _tangent(bound, lam))
+        return DualBound(bound, 2.0 * lam, _tangent(bound, lam))
     squares = from_dual(*spent(arrays, "multipliers", rho_min, A, arithmetic), p)
     bound, slopes = criterion_bound(criterion, squares, p), 2.0 * lam
     if not slopes.any() and criterion == "absolute":
         bound = bound.at_least(float(p - r))  # by the projection on the null space
     if slopes.any() and criterion == "worst":
         slopes = slopes * (0.5 * float(bound.lower) / float(squares.lower))
-    return FactorBound(bound, slopes, _tangent(squares, lam))
+    return DualBound(bound, slopes, _tangent(squares, lam))
 
 
 def _tangent(bound: Enclosure, lam: Array) -> tuple[Enclosure, Enclosure]:

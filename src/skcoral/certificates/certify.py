@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from skcoral.bounds.arithmetic import Floats, many_digits
+from skcoral.bounds.factored import DualBound
 from skcoral.bounds.frame import certified_factor
-from skcoral.certificates.attained import Attained
 from skcoral.certificates.evaluation import (
-    Proved,
+    Attained,
     evaluate,
     evaluate_factored,
     fidelity_rooms,
+    highest_floor,
     prices_of,
 )
 from skcoral.certificates.ledger import Ledger
@@ -245,7 +246,7 @@ def _with_numbers_of(attained: Attained, result: Decorrelation) -> Decorrelation
     return replace(result, **changes) if changes else result
 
 
-def _proved(result: Decorrelation, attained: Attained, R: Array) -> Proved | None:
+def _proved(result: Decorrelation, attained: Attained, R: Array) -> DualBound | None:
     """What the certificate proves; None if rounding leaves too little of it."""
     for parts, digits in ((2, 1e-3), (3, 0.1)):
         arithmetic = Floats(parts=parts)
@@ -272,7 +273,8 @@ def rechecked_by_factor(result: SingularDecorrelation, A: Array) -> SingularDeco
         proved = evaluate_factored(result, A, Floats())
     goal, floor = result.goal, float(result.rho_min.max())
     if isinstance(goal, Budget):
-        goal = replace(goal, rho_upper=max(proved.top, floor) if proved.top < 1.0 else 1.0)
+        top = highest_floor(result, proved)
+        goal = replace(goal, rho_upper=max(top, floor) if top < 1.0 else 1.0)
     result = replace(
         result,
         lower_bound=min(max(0.0, float(proved.bound.lower)), result.objective),

@@ -13,25 +13,31 @@ import numpy as np
 from skcoral.bounds.arithmetic import Arithmetic
 from skcoral.bounds.dual import multipliers_and_matrix, number, numbers
 from skcoral.bounds.enclosures import Enclosure, exactly
+from skcoral.bounds.exact import floor_room
+from skcoral.bounds.vif import least_unique, limited_room
 from skcoral.certificates import supports
-from skcoral.certificates.attained import Attained, FactorAttained
 from skcoral.certificates.evaluation import (
+    Attained,
+    FactorAttained,
     evaluate,
     evaluate_factored,
     fidelity_rooms,
+    highest_floor,
     prices_of,
 )
-from skcoral.certificates.frame_claims import FrameLedger
-from skcoral.certificates.inflation import claim_limit
-from skcoral.certificates.ledger import Ledger
+from skcoral.certificates.ledger import FrameLedger, Ledger
 from skcoral.certificates.reading import (
+    VIF_PARTS,
     agree,
     certificate_info,
     check_fields,
     dual_parts,
 )
 from skcoral.core.arrays import Array
-from skcoral.core.results import Decorrelation, RestrictedDecorrelation
+from skcoral.core.results import (
+    Decorrelation,
+    RestrictedDecorrelation,
+)
 from skcoral.core.solution import Budget, VifLimit
 from skcoral.core.tolerances import (
     BOUND_TOL,
@@ -39,6 +45,7 @@ from skcoral.core.tolerances import (
     EXACT_TOL,
     FACTOR_TOL,
     FLOOR_TOL,
+    LIMIT_GAP,
     MEAN_TOL,
     OPTIMAL_GAP,
     PRICE_TOL,
@@ -117,7 +124,7 @@ class _Claims(FrameLedger):
             attained = FactorAttained(result, A, self.arithmetic)
         self.of_T(attained)
         proved = evaluate_factored(result, A, self.arithmetic)
-        self.bound(proved.bound, attained.residual, proved.top)
+        self.bound(proved.bound, attained.residual, highest_floor(result, proved))
         prices = prices_of(result, proved.slopes, attained.largest)
         self.prices(prices, 0.5 * proved.slopes, PRICE_TOL, PRICE_TOL)
         return attained, proved.bound
@@ -125,11 +132,57 @@ class _Claims(FrameLedger):
     def bound_by_kind(self, R: Array) -> Enclosure:
         """The claims that depend on the inequality, at full rank; return the lower bound."""
         if isinstance(self.result.goal, VifLimit):
-            claim_limit(self, self.result, self.result.goal, self.attained, R, self.arithmetic)
+            self.limit(self.result.goal, R)
         if self.result.certificate.is_exact:
             self.exact(R)
             return exactly(0.0)
         return self.support(R) if self.result.is_restricted else self.tradeoff(R)
+
+    def limit(self, goal: VifLimit, R: Array) -> None:
+        """A limit on the VIF: that it is kept, and the bound on the common floor within it.
+
+        A VIF is compared by its reciprocal, the share of a variance that the other outputs leave.
+        """
+        limit, largest, reported = goal.max_vif, goal.largest_vif, goal.rho_upper
+        unique = least_unique(self.attained.correlation, self.arithmetic)
+        self.claim(
+            "VIF",
+            limit >= 1.0 and unique.lower >= 1.0 / limit - BUDGET_TOL,
+            f"a VIF of {1 / max(float(unique.lower), 1e-300):.9g} exceeds the limit of {limit:.9g}",
+        )
+        self.claim(
+            "largest VIF",
+            largest >= 1.0 - REPORTED_TOL and (unique - 1.0 / largest).size() <= REPORTED_TOL,
+            f"the largest VIF is {1.0 / max(float(unique.upper), 1e-300):.9g}, not {largest:.9g}",
+        )
+        floor, room = float(self.result.rho_min.max()), exactly(np.inf)
+        told = "within a limit there is one common floor, here are several"
+        self.claim("VIF", self.result.rho_min.min() == floor, told)
+        if set(self.arrays) >= VIF_PARTS:
+            room = limited_room(self.arrays, limit, self.attained, R, self.arithmetic)
+        elif limit == 1.0 and self.result.certificate.is_exact:  # exact decorrelators only
+            room = floor_room(self.arrays, self.attained, R, self.arithmetic)
+        top = float((room + floor).upper)
+        top = top if top < 1.0 else 1.0
+        self.claim(
+            "largest floor",
+            reported >= top - REPORTED_TOL,
+            f"only floors above {top:.9g} are proved to exceed the limit, not {reported:.9g}",
+        )
+        self.claim(
+            "largest floor",
+            reported <= max(top, floor) + REPORTED_TOL,
+            f"floors above {top:.9g} are proved to exceed the limit, not only above {reported:.9g}",
+            modest=True,
+        )
+        if self.result.certificate.is_exact:
+            return  # judged as an exact decorrelator
+        closed, told = reported - floor, f"the bound on the floor leaves {reported - floor:.1e}"
+        if self.result.status == "optimal":
+            self.claim("status", closed <= LIMIT_GAP, told)
+        else:
+            told = f"{told}, so the status is 'optimal'"
+            self.claim("status", closed > 0.5 * LIMIT_GAP, told, modest=True)
 
     def of_T(self, attained: Attained | FactorAttained) -> None:
         """Unit variances and floors; correlations, fidelities and objective are those of T."""
@@ -153,7 +206,7 @@ class _Claims(FrameLedger):
     def tradeoff(self, R: Array) -> Enclosure:
         """The bound of (★), a budget, and prices."""
         proved = evaluate(self.result, self.attained, R, self.arithmetic)
-        self.bound(proved.bound, self.attained.residual, proved.top)
+        self.bound(proved.bound, self.attained.residual, highest_floor(self.result, proved))
         prices = prices_of(self.result, proved.slopes, self.attained.largest)
         self.prices(prices, 0.5 * proved.slopes)
         return proved.bound

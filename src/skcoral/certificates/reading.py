@@ -6,7 +6,7 @@ together is refused with an error; what fits is handed to the claims.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, get_args
 
 import numpy as np
@@ -125,7 +125,7 @@ def certificate_info(result: Any) -> Mapping[str, Any]:
     return info
 
 
-def certificate_kind(certificate: Any, *, without: Collection[str] = ()) -> str:
+def certificate_kind(certificate: Any) -> str:
     """Kind of a certificate with all of its parts: nothing missing, nothing beside."""
     if not isinstance(certificate, Certificate):
         raise CertificateError(f"a Certificate is wanted, got {type(certificate).__name__}.")
@@ -141,7 +141,6 @@ def certificate_kind(certificate: Any, *, without: Collection[str] = ()) -> str:
         settings, arrays = settings | {"rank"}, arrays | ({"factor"} & set(certificate.arrays))
     if FURTHER.get(kind, set()) & set(certificate.arrays):
         arrays = arrays | FURTHER[kind]
-    arrays = arrays - (set(without) - set(certificate.arrays))
     missing = sorted(arrays - set(certificate.arrays))
     if missing:
         raise CertificateError(f"the certificate holds no array {' and '.join(missing)}.")

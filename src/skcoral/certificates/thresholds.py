@@ -13,9 +13,8 @@ from skcoral.bounds.exact import rest_room
 from skcoral.bounds.frame import threshold_bound
 from skcoral.bounds.outputs import Outputs
 from skcoral.bounds.tradeoff import complete_square, floors_of, root_diagonal
-from skcoral.certificates.attained import FactorOutputs
-from skcoral.certificates.frame_claims import FrameLedger
-from skcoral.certificates.ledger import Ledger
+from skcoral.certificates.evaluation import FactorOutputs
+from skcoral.certificates.ledger import FrameLedger, Ledger
 from skcoral.certificates.reading import (
     check_threshold_fields,
     dual_parts,
