@@ -60,13 +60,6 @@ def test_no_matrix_is_called_definite_that_is_not(name: str) -> None:
     assert proved >= 20
 
 
-def test_both_judges_draw_the_same_line() -> None:
-    for p, r in cases():
-        seen = definite(Floats(3), equal(p, r)) is not None
-        known = definite(Balls(flint), equal(p, r)) is not None
-        assert known or not seen, (p, r)
-
-
 @pytest.mark.parametrize("sign", [1, -1])
 def test_large_forms(sign: int) -> None:
     """The least eigenvalue of 410 variables, bounded by Cholesky that ends."""

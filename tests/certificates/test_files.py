@@ -138,6 +138,8 @@ def test_nothing_is_lost(kind: str, tmp_path: Path) -> None:
     for rigorous in (False, True):
         verdict = file.verify(matrix, rigorous=rigorous)
         assert verdict.passed, verdict.problems
+        assert len(verdict.claims) >= 6
+        assert verdict.lower <= verdict.upper + 1e-7
     assert not verifier_refuses(kind, json.loads(text_of(kind)))
     stored = json.loads(text_of(kind))["content"]["R"]
     assert (stored is None) == kind.startswith("wide")  # no p × p array

@@ -154,17 +154,6 @@ def test_wide_tables_are_checked_by_their_rows(floor: float) -> None:
     assert check(answer, factor=turned).passed
     for other in (rows[:, ::-1], rows[:-1], 1.001 * rows, rows + 1e-6):
         assert verdict(lambda r, a: check(r, factor=a), answer, other)
-    for change in (
-        {"objective": answer.objective - 1e-3},
-        {"lower_bound": answer.objective + 1e-3},
-        {"fidelity": answer.fidelity + 1e-6},
-        {"rho_min": np.minimum(answer.rho_min + 0.5, 1.0)},
-        {"status": "exact"},
-        {"prices": answer.prices + 1},
-        {"T": type(answer.T)(answer.T.left, 1.001 * answer.T.right)},
-    ):
-        lie = replace(answer, **change)
-        assert verdict(lambda r, a: check(r, factor=a), lie, rows), change
     with pytest.raises(CertificateError, match="R, or a factor"):
         check(answer)
 

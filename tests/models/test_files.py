@@ -15,7 +15,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skcoral import CORAL
-from skcoral.certificates import check
 from skcoral.certificates.codec import checksum
 from skcoral.data.moments import Moments
 from skcoral.exceptions import CoralError, InvalidArgumentError, ModelFileError
@@ -71,12 +70,6 @@ def test_round_trip_to_the_last_bit(wine, tmp_path, estimator):
     for name, array in model.certificate_.arrays.items():
         np.testing.assert_array_equal(again.certificate_.arrays[name], array)
     assert repr(again.get_params()) == repr(model.get_params())
-
-
-def test_the_certificate_in_the_file_still_proves_the_answer(saved, wine):
-    again = load_model(saved)
-    R = np.corrcoef(wine.to_numpy().T)
-    assert check(again.result_, R).passed
 
 
 def test_a_loaded_model_goes_on_learning(wine, tmp_path):
