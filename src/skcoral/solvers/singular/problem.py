@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from skcoral.bounds.arithmetic import Floats
-from skcoral.bounds.factored import FactorBound, factor_bound
+from skcoral.bounds.factored import DualBound, factor_bound
 from skcoral.core.arrays import Array, column_dots, to_device, to_host
 from skcoral.core.criteria import Criterion
 from skcoral.core.problem import Callback
@@ -246,7 +246,7 @@ class Answer:
         own = {k: a for k, a in other.certificate.arrays.items() if k != "factor"}
         self.certificate, self.proved = self._evaluated(other.certificate.kind, own)
 
-    def _evaluated(self, kind: str, arrays: dict[str, Array]) -> tuple[Certificate, FactorBound]:
+    def _evaluated(self, kind: str, arrays: dict[str, Array]) -> tuple[Certificate, DualBound]:
         problem = self.problem
         info = {"criterion": problem.criterion, "rank": len(problem.host)}
         certificate = Certificate(kind, {"factor": problem.host, **arrays}, info)
