@@ -11,15 +11,6 @@ from skcoral.exceptions import InvalidArgumentError, InvalidCorrelationError
 from skcoral.solvers.exact.bounds import subset_bound, trace_bound, zca_bound
 
 
-def wine():
-    data = load_wine()
-    return np.corrcoef(data.data.T), list(data.names)
-
-
-def simulated(p, seed=1):
-    return make_system(p, seed=seed)
-
-
 def graded(p, least, *, seed):
     """Correlation matrix whose eigenvalues fall geometrically to ``least`` times the largest."""
     eigenvalues = np.geomspace(1, least, p)
@@ -49,10 +40,6 @@ def test_equicorrelation(p, r):
     assert len(subset_bound(R, max_exhaustive=10).subset) == p
 
 
-def test_identity():
-    assert zca_bound(np.eye(5)) == trace_bound(np.eye(5)) == subset_bound(np.eye(5)).value == 1.0
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_against_the_definition(seed):
     R = graded(7, 1e-4, seed=seed)
@@ -66,30 +53,30 @@ def test_against_the_definition(seed):
     assert (bound.method, bound.n_subsets) == ("exhaustive", 127)
 
 
-def test_wine_in_the_paper():
-    R, names = wine()
-    bound = subset_bound(R)
-    assert f"{bound.value:.6f}" == "0.835487"
-    assert {names[j] for j in bound.subset} == {
-        "total_phenols",
-        "flavanoids",
-        "od280/od315_of_diluted_wines",
-    }
-    assert bound.method == "exhaustive"
-    assert f"{zca_bound(R):.4f}" == "0.7107"
-
-
-def test_wdi_in_the_paper():
-    data = wdi_correlation()
+@pytest.mark.parametrize(
+    ("data", "subset", "value", "zca"),
+    [
+        (
+            load_wine(),
+            {"total_phenols", "flavanoids", "od280/od315_of_diluted_wines"},
+            "0.835487",
+            "0.7107",
+        ),
+        (
+            wdi_correlation(),
+            {"fertility", "internet_use", "life_expectancy", "under5_mortality"},
+            "0.757853",
+            "0.6706",
+        ),
+    ],
+    ids=["wine", "wdi"],
+)
+def test_real_tables_in_the_paper(data, subset, value, zca):
     bound = subset_bound(data.correlation)
-    assert f"{bound.value:.6f}" == "0.757853"
-    assert {data.names[j] for j in bound.subset} == {
-        "fertility",
-        "internet_use",
-        "life_expectancy",
-        "under5_mortality",
-    }
-    assert f"{zca_bound(data.correlation):.4f}" == "0.6706"
+    assert f"{bound.value:.6f}" == value
+    assert {data.names[j] for j in bound.subset} == subset
+    assert bound.method == "exhaustive"
+    assert f"{zca_bound(data.correlation):.4f}" == zca
 
 
 @pytest.mark.parametrize(
@@ -97,20 +84,8 @@ def test_wdi_in_the_paper():
     [(6, "0.9565", "0.975660"), (18, "0.9365", "0.961614"), (50, "0.9215", "0.950352")],
 )
 def test_simulated_systems_in_the_paper(p, zca, trace):
-    assert f"{zca_bound(simulated(p)):.4f}" == zca
-    assert f"{trace_bound(simulated(p)):.6f}" == trace
-
-
-def test_the_limit_selects_the_method():
-    R = simulated(9)
-    assert subset_bound(R, max_exhaustive=9).method == "exhaustive"
-    assert subset_bound(R, max_exhaustive=8).method == "heuristic"
-
-
-def test_sixteen_variables_are_searched_whole():
-    R = simulated(16, seed=3)
-    bound = subset_bound(R)
-    assert (bound.method, bound.n_subsets) == ("exhaustive", 2**16 - 1)
+    assert f"{zca_bound(make_system(p)):.4f}" == zca
+    assert f"{trace_bound(make_system(p)):.6f}" == trace
 
 
 def test_the_heuristic_is_a_valid_bound_and_usually_the_best():
@@ -127,7 +102,7 @@ def test_the_heuristic_is_a_valid_bound_and_usually_the_best():
 
 
 def test_wide_systems_stay_affordable():
-    R = simulated(300)
+    R = make_system(300)
     bound = subset_bound(R)
     assert bound.method == "heuristic"
     assert bound.n_subsets == 300

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from skcoral import decorrelate, threshold
+from skcoral import decorrelate
 from skcoral.certificates import check
 from skcoral.core.linalg import gram_defect
 from skcoral.datasets import make_system
@@ -79,10 +79,3 @@ def test_floors_of_one_that_exact_decorrelation_can_meet(kept):
     values, vectors = np.linalg.eigh(inner)
     best = np.trace((vectors * np.sqrt(values)) @ vectors.T)
     assert result.fidelity.sum() == pytest.approx(kept + best, abs=1e-7)
-
-
-def test_the_threshold_lies_between_what_it_says():
-    R = make_system(12, seed=5)
-    th = threshold(R)
-    assert th.lower <= float(th.fidelity.min()) <= th.lower + 1e-13
-    assert 0 <= th.upper - th.lower <= 1e-12

@@ -60,28 +60,17 @@ def test_the_papers_thresholds(R: np.ndarray, printed: float) -> None:
     assert assert_is_threshold(R) == pytest.approx(printed, abs=5.1e-7)
 
 
-@pytest.mark.parametrize("r", [-0.999, -0.5, 0.0, 1e-9, 0.3, 0.8, 0.999])
-def test_two_variables(r: float) -> None:
-    value = assert_is_threshold(np.array([[1, r], [r, 1]]))
-    assert value == pytest.approx((np.sqrt(1 + r) + np.sqrt(1 - r)) / 2, abs=1e-10)
-
-
-@pytest.mark.parametrize("p", [2, 3, 5, 17, 60])
-@pytest.mark.parametrize("r", [0.01, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize(
+    ("p", "r"),
+    [
+        *((2, r) for r in (-0.999, -0.5, 1e-9, 0.8, 0.999)),
+        *((p, r) for p in (3, 5, 17, 60) for r in (0.0, 0.01, 0.9, 0.999)),
+        (1, 0.0),
+    ],
+)
 def test_equicorrelation(p: int, r: float) -> None:
     value = assert_is_threshold(equicorrelation(p, r))
     assert value == pytest.approx(equicorrelation_threshold(p, r), abs=1e-10)
-
-
-@pytest.mark.parametrize("p", [3, 8, 21])
-def test_circulant_reaches_the_trace_bound(p: int) -> None:
-    rng = np.random.default_rng(p)
-    first = rng.normal(size=p)
-    spectrum = np.abs(np.fft.fft(first)) ** 2 + 0.1
-    R = np.real(np.fft.ifft(spectrum))[np.subtract.outer(np.arange(p), np.arange(p)) % p]
-    R = (R + R.T) / (2 * R[0, 0])
-    values = np.linalg.eigvalsh(R)
-    assert assert_is_threshold(R) == pytest.approx(np.sqrt(values).sum() / p, abs=1e-10)
 
 
 @pytest.mark.parametrize("sizes", [(4, 5), (3, 3), (2, 4, 6)])
@@ -98,11 +87,6 @@ def test_blocks_have_the_threshold_of_the_worst_block(
         start = stop
     expected = min(equicorrelation_threshold(p, r) for p, r in zip(sizes, rs, strict=False))
     assert assert_is_threshold(R) == pytest.approx(expected, abs=1e-10)
-
-
-def test_identity_and_single_variable() -> None:
-    assert assert_is_threshold(np.eye(7)) == pytest.approx(1, abs=1e-12)
-    assert threshold([[1.0]]).value == pytest.approx(1, abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -164,26 +148,19 @@ def test_real_tables_are_certified(name: str) -> None:
     assert_is_threshold(np.corrcoef(X.T))
 
 
-@pytest.mark.parametrize("cond", [1e4, 1e6, 1e8])
-@pytest.mark.parametrize("p", [5, 30])
-def test_certified_up_to_condition_1e8(cond: float, p: int) -> None:
-    rng = np.random.default_rng(p)
-    Q, _ = np.linalg.qr(rng.normal(size=(p, p)))
+@pytest.mark.parametrize(
+    ("p", "cond"), [(5, 1e4), (30, 1e6), (5, 1e8), (30, 1e8), (9, 1e10), (9, 1e11)]
+)
+@pytest.mark.filterwarnings("default::skcoral.exceptions.NotCertifiedWarning")
+def test_certified_up_to_condition_1e8_and_honest_beyond(p: int, cond: float) -> None:
+    Q, _ = np.linalg.qr(np.random.default_rng(p).normal(size=(p, p)))
     C = (Q * np.logspace(0, -np.log10(cond), p)) @ Q.T
     d = 1 / np.sqrt(np.diag(C))
     R = C * np.outer(d, d)
-    assert_is_threshold((R + R.T) / 2)
-
-
-@pytest.mark.parametrize("cond", [1e10, 1e11])
-@pytest.mark.filterwarnings("default::skcoral.exceptions.NotCertifiedWarning")
-def test_status_between_1e8_and_1e12(cond: float) -> None:
-    rng = np.random.default_rng(1)
-    Q, _ = np.linalg.qr(rng.normal(size=(9, 9)))
-    C = (Q * np.logspace(0, -np.log10(cond), 9)) @ Q.T
-    d = 1 / np.sqrt(np.diag(C))
-    R = C * np.outer(d, d)
-    th = threshold((R + R.T) / 2)
+    R = (R + R.T) / 2
+    if cond <= 1e8:
+        assert_is_threshold(R)
+    th = threshold(R)
     assert th.lower <= th.upper
     assert th.gap < 1e-6
     assert th.status == ("optimal" if th.gap <= 1e-9 else "best_found")
@@ -240,13 +217,6 @@ def test_relative_floors() -> None:
     assert found.upper - found.lower < 1e-9
     assert np.all(found.fidelity >= found.lower * floors - 1e-12)
     assert decorrelate(R, np.minimum(floors * found.lower * (1 - 1e-7), 1)).status == "exact"
-
-
-def test_the_assertions_can_fail() -> None:
-    """Zeros, the identity and untransformed data are not exact decorrelators."""
-    R = np.asarray(load_wine().correlation)
-    for T in (np.zeros_like(R), np.eye(len(R)), 2 * threshold(R).T):
-        assert np.abs(T.T @ R @ T - np.eye(len(R))).max() > 1e-8
 
 
 def test_weights_that_vanish_together_leave_together():

@@ -18,7 +18,7 @@ from skcoral.core.tolerances import LIMIT_GAP
 from skcoral.datasets import load_wine, make_ar_system, make_near_singular_system, make_system
 from skcoral.solvers.tradeoff.inflation_equations import Equations, Multipliers
 from skcoral.solvers.tradeoff.inflation_path import highest_floor
-from skcoral.solvers.tradeoff.inflation_point import Point, Sources, off_diagonal
+from skcoral.solvers.tradeoff.inflation_point import Point, off_diagonal
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 sys.path.insert(0, str(EXAMPLES))
@@ -182,13 +182,13 @@ def a_point(seed: int, p: int = 6) -> Point:
     rng = np.random.default_rng(seed)
     R, G = (correlation(np.cov(rng.normal(size=(3 * p, p)).T)) for _ in range(2))
     lam = rng.dirichlet(np.ones(p))
-    return Point(Sources(np.linalg.cholesky(R).T, 1.5), G, lam)
+    return Point(np.linalg.cholesky(R).T, 1.5, G, lam)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_point_is_what_its_definitions_say(seed: int) -> None:
     at = a_point(seed)
-    A, W, lam, G = at.sources.A, at.outputs, at.lam, at.G
+    A, W, lam, G = at.A, at.outputs, at.lam, at.G
     np.testing.assert_allclose(W.T @ W, G, atol=1e-13)
     np.testing.assert_allclose(np.diag(A.T @ W), at.fidelity, atol=1e-13)
     N = (A * lam).T @ (A * lam)
@@ -201,9 +201,9 @@ def test_the_point_is_what_its_definitions_say(seed: int) -> None:
         Q = np.linalg.qr(rng.normal(size=G.shape))[0]
         assert lam @ np.diag(A.T @ Q @ W) <= at.value + 1e-13
     E, d = off_diagonal(rng.normal(size=G.shape)), 1e-6 * rng.normal(size=len(G))
-    ahead, behind = (Point(at.sources, G + sign * 1e-6 * E, lam) for sign in (1, -1))
+    ahead, behind = (at.at(G + sign * 1e-6 * E, lam) for sign in (1, -1))
     assert ahead.value - behind.value == pytest.approx(1e-6 * np.sum(at.H * E), rel=1e-6)
-    ahead, behind = (Point(at.sources, G, lam * (1 + sign * d)) for sign in (1, -1))
+    ahead, behind = (at.at(G, lam * (1 + sign * d)) for sign in (1, -1))
     assert ahead.value - behind.value == pytest.approx(2 * (lam * d) @ at.fidelity, rel=1e-6)
 
 
@@ -211,23 +211,23 @@ def test_the_point_is_what_its_definitions_say(seed: int) -> None:
 def test_newtons_equations_are_the_derivatives_of_the_conditions(seed: int) -> None:
     """Against differences of ``½H + G⁻¹ Diag(κu²) G⁻¹`` and of ``λ_j f_j``, along the solution."""
     at, rng = a_point(seed), np.random.default_rng(seed)
-    p = at.sources.p
+    p = at.p
     kappa, t, z = rng.uniform(0.01, 0.1, (3, p))
     system = Equations(at, Multipliers(kappa, t, z), allowed=1e-13)
     b, c = off_diagonal(rng.normal(size=(p, p))), rng.normal(size=p)
-    found = system.solve(b, c)
-    assert at.lam @ found.d == pytest.approx(0.0, abs=1e-12)
+    E, d, beyond = system.solve(b, c)
+    assert at.lam @ d == pytest.approx(0.0, abs=1e-12)
     step = 1e-6
 
     def conditions(sign: float) -> tuple[np.ndarray, np.ndarray]:
-        G, lam = at.G + sign * step * found.E, at.lam * (1 + sign * step * found.d)
-        moved = Point(at.sources, G, lam)
-        prices = kappa - kappa / t * (moved.slack - at.slack) + sign * step * found.kappa
+        G, lam = at.G + sign * step * E, at.lam * (1 + sign * step * d)
+        moved = at.at(G, lam)
+        prices = kappa - kappa / t * (moved.slack - at.slack) + sign * step * beyond
         M = 0.5 * moved.H + (moved.X * (prices / moved.vif**2)) @ moved.X
         return off_diagonal(M), moved.fidelity
 
     ends = [conditions(sign) for sign in (1.0, -1.0)]
     stationary, fidelity = ((x - y) / (2 * step) for x, y in zip(*ends, strict=True))
     np.testing.assert_allclose(stationary, -b, atol=1e-6 * np.abs(b).max() * 10)
-    missing = c - at.lam * fidelity - at.lam * z * found.d  # a multiple of λ: the common floor
+    missing = c - at.lam * fidelity - at.lam * z * d  # a multiple of λ: the common floor
     np.testing.assert_allclose(missing / at.lam, (missing / at.lam).mean(), atol=1e-5)

@@ -1,14 +1,9 @@
 """Newton's method over the weights λ: one driver for the threshold and for the largest mean.
 
-Both minimise ``tr S - λᵀρ`` (``S = (D C D)^{1/2}``), over the simplex with ρ = 0 or over λ ≥ 1. A
-problem says what it minimises and how far a point is from its optimum; directions are relative
-changes ``d = dλ/λ``, because then the Hessian is that of :meth:`WeightedRoot.curvature`.
-
-The weighted-ZCA family: ``S = (D C D)^{1/2}`` with its trace, fidelities and curvature.
-
-For a positive definite ``C`` and positive weights λ (``D = Diag(λ)``), ``T = D S⁻¹`` is the only
-exact decorrelator that maximises ``Σ λ_j f_j``, and the maximum is ``tr S``. Every solver of the
-exact regime is a search over λ, and this file is its objective.
+For a positive definite ``C`` and positive weights λ (``D = Diag(λ)``, ``S = (D C D)^{1/2}``),
+``T = D S⁻¹`` is the only exact decorrelator that maximises ``Σ λ_j f_j``, and the maximum is
+``tr S``. Both problems minimise ``tr S - λᵀρ``, over the simplex with ρ = 0 or over λ ≥ 1, in
+relative changes ``d = dλ/λ``, because then the Hessian is that of :meth:`WeightedRoot.curvature`.
 """
 
 from __future__ import annotations
@@ -195,23 +190,14 @@ class NewtonSystem:
         full[self.on] = d
         return (self.root.curvature(full) + self.bend * full)[self.on]
 
-    def solve(self, gradient: Array, rtol: float | None = None) -> Array:
-        """Return ``d`` with ``(Hessian + Diag(bend)) d = -gradient`` to a relative accuracy.
-
-        Without one, the Laplacian stands for the Hessian, unless that is formed.
-        """
-        d = np.zeros(len(self.bend))
-        right = -gradient[self.on]
-        if rtol is None or self.root.formed:
+    def solve(self, gradient: Array, rtol: float) -> Array:
+        """Return ``d`` with ``(Hessian + Diag(bend)) d = -gradient`` to a relative accuracy."""
+        d, right = np.zeros(len(self.bend)), -gradient[self.on]
+        if self.root.formed:
             d[self.on] = self._precondition(right)
         else:
-            d[self.on] = conjugate_gradient(
-                self._apply,
-                right,
-                self._precondition,
-                rtol=rtol,
-                max_iter=_CG_STEPS,
-            )[0]
+            limits = {"rtol": rtol, "max_iter": _CG_STEPS}
+            d[self.on] = conjugate_gradient(self._apply, right, self._precondition, **limits)[0]
         return d
 
 

@@ -43,8 +43,8 @@ def kept_threshold(
         limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "callback": callback}
         memory.threshold = exact_threshold(R, near=memory.near, **limits)
         memory.tol, memory.max_iter = tol, max_iter
-    found: ExactThreshold = memory.threshold
-    return found
+    threshold: ExactThreshold = memory.threshold
+    return threshold
 
 
 def _threshold(R: Any, settings: Settings) -> ExactThreshold:
@@ -54,17 +54,17 @@ def _threshold(R: Any, settings: Settings) -> ExactThreshold:
 
 def solve_threshold(R: Any, settings: Settings) -> Threshold:
     """Compute ρ★ of a correlation matrix with its dual point, unless it is known."""
-    found = _threshold(R, settings)
+    edge = _threshold(R, settings)
     return Threshold(
-        lower=found.lower,
-        upper=found.upper,
-        weights=found.weights,
-        T=to_host(found.T),
-        fidelity=found.fidelity,
+        lower=edge.lower,
+        upper=edge.upper,
+        weights=edge.weights,
+        T=to_host(edge.T),
+        fidelity=edge.fidelity,
         names=settings.names,
-        bounds={"zca": float(found.start.min()), "trace": float(found.start.mean())},
-        certificate=_certificate(found),
-        n_iter=found.n_iter,
+        bounds={"zca": float(edge.start.min()), "trace": float(edge.start.mean())},
+        certificate=_certificate(edge),
+        n_iter=edge.n_iter,
         tol=min(settings.tol, OPTIMAL_GAP),
     )
 

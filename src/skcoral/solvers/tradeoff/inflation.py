@@ -27,7 +27,7 @@ from skcoral.exceptions import InvalidArgumentError
 from skcoral.solvers.exact import threshold_solution
 from skcoral.solvers.tradeoff.feasible import correlation_of
 from skcoral.solvers.tradeoff.frontier import Path
-from skcoral.solvers.tradeoff.inflation_path import Limited, highest_floor
+from skcoral.solvers.tradeoff.inflation_path import highest_floor
 
 
 def solve_vif(R: Any, limit: float, settings: Settings) -> Solution:
@@ -52,15 +52,22 @@ def solve_vif(R: Any, limit: float, settings: Settings) -> Solution:
         return _limited(exact, limit, min(path.threshold.upper, 1.0))
     if float(inflation_factors(path.R).max()) <= limit:
         return _limited(_at_floor(path, np.eye(len(path.R)), settings), limit, 1.0)
-    found = highest_floor(path.R, limit, settings.callback)
-    T = _within(path.R, found, limit)
+    best = highest_floor(path.R, limit, settings.callback)
+    T = _within(path.R, best.point.outputs, limit)
     solution = _at_floor(path, T, settings)
-    floor, arrays = float(solution.rho_min[0]), _proof(found, limit)
+    # the multipliers; see bounds/vif.py
+    Y = best.proof.X * np.sqrt(best.sigma)
+    arrays = {
+        "vif_weights": best.proof.lam,
+        "vif_H": 0.5 * (best.proof.H + best.proof.H.T),
+        "vif_roots": np.diag(Y) / limit,
+        "vif_vectors": Y,
+    }
     upper = proved_floor(path.R, T, arrays, limit)
     if upper < 1.0:
         dual = solution.certificate
         solution = replace(solution, certificate=replace(dual, arrays={**dual.arrays, **arrays}))
-    return _limited(solution, limit, max(min(upper, 1.0), floor))
+    return _limited(solution, limit, max(min(upper, 1.0), float(solution.rho_min[0])))
 
 
 def _at_floor(path: Path, T: Array, settings: Settings) -> Solution:
@@ -74,36 +81,21 @@ def _at_floor(path: Path, T: Array, settings: Settings) -> Solution:
     return solved.solution(np.full(len(T), floor), settings)
 
 
-def _within(R: Array, found: Limited, limit: float) -> Array:
-    """The transformation to the outputs that were found, kept within the limit after rounding."""
+def _within(R: Array, outputs: Array, limit: float) -> Array:
+    """The transformation to these outputs, kept within the limit after rounding."""
     L: Array = np.asarray(np.linalg.cholesky(R), dtype=np.float64)
-    W, pull = found.point.outputs, 0.0
+    W, pull = outputs, 0.0
     while True:
-        T = _transformation(R, L, W)
+        T = np.asarray(solve_triangular(L, W, lower=True, trans="T"))
+        # corrected for the rounding of L⁻ᵀW, which shows where variables are nearly collinear
+        actual, wanted = (np.linalg.cholesky(G) for G in (correlation_of(R, T), W.T @ W))
+        T = np.asarray(T @ solve_triangular(actual, wanted.T, lower=True, trans="T"))
         if pull > 1e-9 or float(inflation_factors(correlation_of(R, T)).max()) <= limit:
             return T
         # Towards the orthogonal outputs next to them every VIF falls.
         pull = max(10.0 * pull, 1e-14)
-        U, s, Vt = np.linalg.svd(found.point.outputs)
+        U, s, Vt = np.linalg.svd(outputs)
         W = (U * (1.0 + (1.0 - pull) * (s**2 - 1.0)) ** 0.5) @ Vt
-
-
-def _transformation(R: Array, L: Array, W: Array) -> Array:
-    """``L⁻ᵀW``, corrected for its rounding, which shows where variables are nearly collinear."""
-    T = np.asarray(solve_triangular(L, W, lower=True, trans="T"))
-    actual, wanted = (np.linalg.cholesky(G) for G in (correlation_of(R, T), W.T @ W))
-    return np.asarray(T @ solve_triangular(actual, wanted.T, lower=True, trans="T"))
-
-
-def _proof(found: Limited, limit: float) -> dict[str, Array]:
-    """The multipliers as arrays of the certificate; see :mod:`skcoral.bounds.vif`."""
-    Y = found.proof.X * np.sqrt(found.sigma)
-    return {
-        "vif_weights": found.proof.lam,
-        "vif_H": 0.5 * (found.proof.H + found.proof.H.T),
-        "vif_roots": np.diag(Y) / limit,
-        "vif_vectors": Y,
-    }
 
 
 def _limited(solution: Solution, limit: float, upper: float) -> Solution:

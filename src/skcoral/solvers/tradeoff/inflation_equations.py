@@ -45,15 +45,6 @@ class Multipliers:
         return 2.0 * self.kappa / at.vif**2
 
 
-@dataclass(frozen=True)
-class Direction:
-    """Changes of G, of λ (relative), and of κ beyond those that follow from E."""
-
-    E: Array
-    d: Array
-    kappa: Array
-
-
 class Equations:
     """The equations at one point; see the head of this file.
 
@@ -63,7 +54,7 @@ class Equations:
 
     def __init__(self, at: Point, duals: Multipliers, allowed: float) -> None:
         self.at, self.duals, self.allowed = at, duals, allowed
-        P, K, s, p = at.P, at.K, at.s, at.sources.p
+        P, K, s, p = at.P, at.K, at.s, at.p
         sums = np.add.outer(s, s)
         self.own = 0.5 * np.outer(s, s) / sums
         self.tilt = s[:, None] ** 2 / sums
@@ -93,8 +84,11 @@ class Equations:
         # root rootᵀ is the inverse on the plane
         self.root = root - np.outer(root @ normal, normal)
 
-    def solve(self, b: Array, c: Array, near: Array | None = None) -> Direction:
-        """Solve for the right sides b, without a diagonal, and c; ``near`` is close to E."""
+    def solve(self, b: Array, c: Array, near: Array | None = None) -> tuple[Array, Array, Array]:
+        """Solve for the right sides b, without a diagonal, and c; ``near`` is close to E.
+
+        Returns E, the relative changes d of λ, and changes of κ beyond those that follow from E.
+        """
         at = self.at
         right = b + self._back(self._from_weights(self.root @ (self.root.T @ c)))
         start = self._precondition(right if near is None else right - self._apply(near))
@@ -112,7 +106,7 @@ class Equations:
         # What is left is taken up by the multipliers as far as they reach: those of its last
         # preconditioning.
         d = self.root @ (self.root.T @ (c - self._to_weights(at.P.T @ E @ at.P)))
-        return Direction(E, d + self._d, self._kappa)
+        return E, d + self._d, self._kappa
 
     def _to_weights(self, e: Array) -> Array:
         return row_dots(self.at.P @ (self.tilt * e), self.at.K)
@@ -145,8 +139,7 @@ class Equations:
         # Means of logarithms: small values do not vanish beside a small part of a large one.
         s = np.exp(squares.T @ np.log(self.at.s))
         c = row_dots(self._basis.T @ self.C, self._basis.T)
-        self._kept = 0.5 * (np.outer(s, s) / np.add.outer(s, s) + np.add.outer(c, c))
-        return np.asarray(1.0 / self._kept)
+        return np.asarray(2.0 / (np.outer(s, s) / np.add.outer(s, s) + np.add.outer(c, c)))
 
     @cached_property
     def _bases(self) -> tuple[Array, Array, Array, Array]:
@@ -157,7 +150,7 @@ class Equations:
     @cached_property
     def _capacity(self) -> Array:
         """Cholesky factor of the 3p equations of what is not diagonal in the basis."""
-        p, (a, b), Q = self.at.sources.p, self.pairs, self._basis
+        p, (a, b), Q = self.at.p, self.pairs, self._basis
         K, low, high, root = self._bases
         U = np.empty((3 * p, len(a)))
         U[:p] = K[:, a] * K[:, b]
@@ -171,7 +164,7 @@ class Equations:
         return regularised_cholesky(lower)
 
     def _precondition(self, residual: Array) -> Array:
-        p, Q = self.at.sources.p, self._basis
+        p, Q = self.at.p, self._basis
         K, low, high, root = self._bases
         right = K.T @ residual @ K
         e = self._inverse * right
@@ -189,6 +182,6 @@ class Equations:
         right += Q.T @ self._from_weights(self._d) @ Q
         lost = self.weight_curvature @ self._d
         lost -= self.at.lam * lost.sum()
-        size = np.sqrt(self.at.sources.share) * p * np.linalg.norm(right)
+        size = np.sqrt(self.at.share) * p * np.linalg.norm(right)
         self._left = float(size + np.abs(self._kappa * self.duals.t).sum() + np.abs(lost).sum())
         return off_diagonal(K @ (self._inverse * right) @ K.T)

@@ -19,7 +19,7 @@ import numpy as np
 
 from skcoral.core.arrays import Array
 from skcoral.core.tolerances import LIMIT_GAP
-from skcoral.solvers.tradeoff.inflation_equations import Direction, Equations, Multipliers
+from skcoral.solvers.tradeoff.inflation_equations import Equations, Multipliers
 from skcoral.solvers.tradeoff.inflation_point import Point, off_diagonal, start
 
 _AIM = 0.01 * LIMIT_GAP  # gap to stop at
@@ -40,7 +40,6 @@ class Limited:
     proof: Point
     sigma: Array
     upper: float
-    n_iter: int
 
     @property
     def gap(self) -> float:
@@ -64,7 +63,7 @@ class _Iterate:
     @property
     def mu(self) -> float:
         """μ, as an average over all products."""
-        return self.products / ((1.0 + self.ratio) * self.at.sources.p)
+        return self.products / ((1.0 + self.ratio) * self.at.p)
 
     def left(self, slack_prices: Array, weights: Array) -> float:
         """What is left of the equations, in units of the common floor, at these multipliers.
@@ -74,7 +73,7 @@ class _Iterate:
         at, duals = self.at, self.duals
         stationary = off_diagonal(0.5 * at.H + 0.5 * (at.X * duals.sigma(at)) @ at.X)
         # No entry of G exceeds the root of the explained share.
-        left = np.sqrt(at.sources.share) * np.abs(stationary).sum()
+        left = np.sqrt(at.share) * np.abs(stationary).sum()
         leads = np.abs(at.fidelity - duals.z - (at.value - at.lam @ duals.z))
         missing = np.abs(at.slack - duals.t)
         left += weights @ leads + weights.mean() * leads.sum()
@@ -83,23 +82,23 @@ class _Iterate:
     def moved(self, by: _Step, length: float) -> _Iterate:
         """The iterate a part of a step further."""
         lam = self.at.lam * (1.0 + length * by.d)
-        at = Point(self.at.sources, self.at.G + length * by.E, lam / lam.sum())
+        at = self.at.at(self.at.G + length * by.E, lam / lam.sum())
         duals = self.duals
         moved = Multipliers(
             duals.kappa + length * by.kappa, duals.t + length * by.t, duals.z + length * by.z
         )
         return replace(self, at=at, duals=moved)
 
-    def judged(self, n_iter: int) -> Limited:
+    def judged(self) -> Limited:
         """The point, brought within the limit, with the multipliers that prove most."""
-        at, limit = self.at, 1.0 + self.at.sources.excess
+        at, limit = self.at, 1.0 + self.at.excess
         sigma = _fitted(at, self.duals.sigma(at), limit)
         Y = at.X * np.sqrt(sigma)
         H = off_diagonal(at.H)
         # The completed square of the bound is at its minimum: tr(DRDH⁻¹) = φ = ⟨G, H⟩.
         spent = at.value + np.trace(at.H) + np.sum(Y**2) - np.sum(np.diag(Y) ** 2) / limit
         upper = 0.5 * float(spent + np.abs(H + off_diagonal(Y @ Y.T)).sum())
-        return Limited(at.inside(), at, sigma, min(upper, 1.0), n_iter)
+        return Limited(at.inside(), at, sigma, min(upper, 1.0))
 
 
 @dataclass(frozen=True)
@@ -112,10 +111,11 @@ class _Step:
     t: Array
     z: Array
 
-    def longest(self, duals: Multipliers) -> float:
-        """The longest step, of at most one, that keeps everything positive."""
+    def longest(self, duals: Multipliers, inside: float = 0.95) -> float:
+        """A full step, or what keeps everything positive, of which ``inside`` is taken."""
         ratios = (self.d, self.kappa / duals.kappa, self.t / duals.t, self.z / duals.z)
-        return 1.0 / max(1.0, *(-float(ratio.min()) for ratio in ratios))
+        most = max(-float(ratio.min()) for ratio in ratios)
+        return 1.0 if most <= 1.0 else inside / most
 
 
 def highest_floor(
@@ -126,10 +126,10 @@ def highest_floor(
     The callback is called as ``callback(step, φ, weakest fidelity)``; the two meet at the end.
     """
     at = start(R, limit)
-    p = at.sources.p
+    p = at.p
     # Near a limit of one, all that G can gain is of the order of the root of what is left of it.
     rows = np.linalg.norm(off_diagonal(at.H), axis=1).max()
-    ratio = float(np.clip(0.25 * np.sqrt(at.sources.excess) * rows * p, 1e-10, 1.0))
+    ratio = float(np.clip(0.25 * np.sqrt(at.excess) * rows * p, 1e-10, 1.0))
     mu = _FIRST / p
     duals = Multipliers(ratio * mu / at.slack, at.slack, mu / at.lam)
     now, best, accuracy, tried = _Iterate(at, duals, ratio), None, _ACCURACY[1], 0
@@ -138,8 +138,8 @@ def highest_floor(
         if callback is not None:
             callback(n_iter, at.value, weakest)
         if now.products < _AIM or 1.0 - weakest < LIMIT_GAP:
-            found = now.judged(n_iter)
-            best, tried = found if best is None or found.gap < best.gap else best, tried + 1
+            judged, tried = now.judged(), tried + 1
+            best = judged if best is None or judged.gap < best.gap else best
             # No fidelity exceeds one; near it λ has hardly any influence, and few digits are left.
             enough = best.upper >= 1.0 or tried > _PATIENCE
             if best.gap <= (_ENOUGH if enough else _AIM):
@@ -150,19 +150,19 @@ def highest_floor(
         now, reduction = following
         least, most = _ACCURACY
         accuracy = min(2.0 * accuracy, most) if reduction < 0.5 else max(accuracy / 4.0, least)
-    return now.judged(n_iter) if best is None else best
+    return now.judged() if best is None else best
 
 
 def _advance(now: _Iterate, accuracy: float) -> tuple[_Iterate, float] | None:
     """One step of Newton's method, and the factor that it leaves; None where rounding stops it."""
     at, duals, mu = now.at, now.duals, now.mu
-    p, least = at.sources.p, 0.1 * _AIM / at.sources.p
+    p, least = at.p, 0.1 * _AIM / at.p
     left = now.left(duals.kappa, at.lam)
     try:
         system = Equations(at, duals, accuracy * (left + max(0.01 * mu * p, 0.1 * _AIM)))
         # Predictor: how far down the path does a step reach?
         step = _newton(now, system, 0.0)
-        ahead = step.longest(duals)
+        ahead = step.longest(duals, inside=1.0)
         reach = (duals.kappa + ahead * step.kappa) @ (duals.t + ahead * step.t)
         reach += (duals.z + ahead * step.z) @ (at.lam * (1.0 + ahead * step.d))
         centring = max(float(reach) / now.products, 0.0) ** 3
@@ -172,7 +172,7 @@ def _advance(now: _Iterate, accuracy: float) -> tuple[_Iterate, float] | None:
     except np.linalg.LinAlgError:
         return None
     trials = 0
-    length = _kept_inside(step, duals)
+    length = step.longest(duals)
     while length > _SHORTEST:
         prices = np.maximum(duals.kappa, duals.kappa + step.kappa)
         total = now.left(prices, at.lam) + now.products
@@ -186,13 +186,8 @@ def _advance(now: _Iterate, accuracy: float) -> tuple[_Iterate, float] | None:
         length, trials = 0.5 * length, trials + 1
         if trials == 3:  # the correction was too large
             step = _newton(now, system, max(target, 0.5 * mu))
-            length = _kept_inside(step, duals)
+            length = step.longest(duals)
     return None
-
-
-def _kept_inside(step: _Step, duals: Multipliers) -> float:
-    longest = step.longest(duals)
-    return 0.95 * longest if longest < 1.0 else 1.0
 
 
 def _newton(
@@ -200,7 +195,7 @@ def _newton(
 ) -> _Step:
     """Newton's step to μ = ``target``, corrected for the products of a predicted one."""
     at, duals, w = now.at, now.duals, now.ratio
-    limits, weights = np.full(at.sources.p, w * target), np.full(at.sources.p, target)
+    limits, weights = np.full(at.p, w * target), np.full(at.p, target)
     if predicted is not None:
         most = now.mu
         limits = limits - np.clip(predicted.kappa * predicted.t, -w * most, w * most)
@@ -209,13 +204,12 @@ def _newton(
     kappa = (limits - duals.kappa * missing) / duals.t
     b = off_diagonal(0.5 * at.H + (at.X * (kappa / at.vif**2)) @ at.X)
     near = None if predicted is None else predicted.E
-    found: Direction = system.solve(b, weights - at.lam * at.fidelity, near)
-    E, d = found.E, found.d
+    E, d, beyond = system.solve(b, weights - at.lam * at.fidelity, near)
     t = np.einsum("ij,ij->i", at.X @ E, at.X) / at.vif**2 + missing
     return _Step(
         E,
         d,
-        (limits - duals.kappa * (duals.t + t)) / duals.t + found.kappa,
+        (limits - duals.kappa * (duals.t + t)) / duals.t + beyond,
         t,
         (weights - at.lam * duals.z) / at.lam - duals.z * d,
     )

@@ -11,8 +11,6 @@ over λ. In the basis ``P = L⁻ᵀV`` with inverse ``Kᵀ``, ``K = LV``, everyt
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.linalg import solve_triangular
 
@@ -26,51 +24,37 @@ def off_diagonal(M: Array) -> Array:
     return M
 
 
-@dataclass(frozen=True)
-class Sources:
-    """``A`` of ``R = AᵀA``, and the limit on the VIF less one."""
-
-    A: Array
-    excess: float
-
-    @property
-    def p(self) -> int:
-        """The number of variables."""
-        return len(self.A)
-
-    @property
-    def share(self) -> float:
-        """``1 - 1/limit``: the share of a variance that the other outputs may explain."""
-        return self.excess / (1.0 + self.excess)
-
-
 class Point:
-    """φ at one G and λ; see the head of this file.
+    """φ at one G and λ, for ``R = AᵀA``; see the head of this file.
 
-    ``slack`` is ``1/(G⁻¹)_jj - 1/limit``. It is concave in G and closer to linear than the VIF.
+    ``excess`` is the limit on the VIF less one, and ``share = 1 - 1/limit`` the share of a variance
+    that the other outputs may explain. ``slack`` is ``1/(G⁻¹)_jj - 1/limit``. It is concave in G
+    and closer to linear than the VIF.
     """
 
-    def __init__(self, sources: Sources, G: Array, lam: Array) -> None:
-        self.sources, self.G, self.lam = sources, G, lam
+    def __init__(self, A: Array, excess: float, G: Array, lam: Array) -> None:
+        self.A, self.excess, self.G, self.lam = A, excess, G, lam
+        self.p, self.share = len(A), excess / (1.0 + excess)
         L = np.linalg.cholesky(G)
-        U, self.s, Vt = np.linalg.svd((sources.A * lam) @ L)
+        U, self.s, Vt = np.linalg.svd((A * lam) @ L)
         self.outputs: Array = U @ Vt @ L.T
         self.K: Array = L @ Vt.T
         self.P: Array = solve_triangular(L, Vt.T, lower=True, trans="T")
         # P - K loses no digits where G is close to the identity.
-        inverse = solve_triangular(L, np.eye(sources.p), lower=True)
+        inverse = solve_triangular(L, np.eye(self.p), lower=True)
         self.difference: Array = (inverse.T - L) @ Vt.T
         self.X: Array = self.P @ self.P.T
         self.H: Array = (self.P * self.s) @ self.P.T
         self.value = float(self.s.sum())
         self.fidelity: Array = np.einsum("ij,ij->i", self.P * self.s, self.K) / lam
         # With E = G - I: G⁻¹ = I - E + E G⁻¹ E, and E has no diagonal.
-        self.vif: Array = 1.0 + self._over
-        self.slack: Array = sources.share - self._over / self.vif
+        over: Array = np.sum(((G - np.eye(self.p)) @ self.P) ** 2, axis=1)
+        self.vif: Array = 1.0 + over
+        self.slack: Array = self.share - over / self.vif
 
-    @property
-    def _over(self) -> Array:
-        return np.asarray(np.sum(((self.G - np.eye(len(self.G))) @ self.P) ** 2, axis=1))
+    def at(self, G: Array, lam: Array) -> Point:
+        """The same problem at another G and λ."""
+        return Point(self.A, self.excess, G, lam)
 
     def inside(self) -> Point:
         """The point of the segment to the identity that keeps the limit; itself, if it does.
@@ -79,22 +63,22 @@ class Point:
         """
         if self.slack.min() >= 0.0:
             return self
-        part = (1.0 - 1e-12) * self.sources.share / float((1.0 - 1.0 / self.vif).max())
-        own = np.eye(self.sources.p)
-        return Point(self.sources, own + part * (self.G - own), self.lam)
+        part = (1.0 - 1e-12) * self.share / float((1.0 - 1.0 / self.vif).max())
+        own = np.eye(self.p)
+        return self.at(own + part * (self.G - own), self.lam)
 
 
 def start(R: Array, limit: float) -> Point:
     """Equal weights, and G between I and R at nine tenths of the share that the limit allows."""
     A: Array = np.asarray(np.linalg.cholesky(R).T, dtype=np.float64)
-    sources = Sources(A, limit - 1.0)
-    p, (values, vectors) = sources.p, np.linalg.eigh(R)
+    p, share = len(A), (limit - 1.0) / limit
+    values, vectors = np.linalg.eigh(R)
     low, high = 0.0, 1.0
     for _ in range(60):
         part = 0.5 * (low + high)
         change = part * (values - 1.0)
         # diag (I + part (R - I))⁻¹ - 1, whose term of first order is zero
         over = float((vectors**2 @ (change**2 / (1.0 + change))).max())
-        low, high = (low, part) if over / (1.0 + over) > 0.9 * sources.share else (part, high)
+        low, high = (low, part) if over / (1.0 + over) > 0.9 * share else (part, high)
     own = np.eye(p)
-    return Point(sources, own + low * (R - own), np.full(p, 1.0 / p))
+    return Point(A, limit - 1.0, own + low * (R - own), np.full(p, 1.0 / p))
