@@ -1,4 +1,4 @@
-"""The bounds against both relaxations in cvxpy, an independent solver."""
+"""The bounds against both relaxations in cvxpy, an independent solver, and against differences."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from skcoral.solvers.singular.caps import on_caps
 from skcoral.solvers.singular.descent import descend, squares
 from skcoral.solvers.singular.dual import maximise_bound
 from skcoral.solvers.singular.lifted import lifted_dual
+from skcoral.solvers.singular.point import Curvature, frame_point
 from skcoral.solvers.singular.problem import FrameProblem
 from skcoral.solvers.singular.threshold import frame_threshold
 
@@ -146,3 +147,20 @@ def test_any_dual_point_is_a_bound(tables, floor):
     assert bound <= FrameProblem(A).solve(floors).objective + 1e-7
     assert tables.bound_of("frame", arrays, A, floors) == pytest.approx(bound, rel=2e-7)
     assert dual.bound == pytest.approx(max(bound, 0.5 * 15 * 9 / 6), rel=2e-7)
+
+
+@pytest.mark.parametrize("p", [300, 4000])
+def test_products_with_the_second_derivative_are_differences_of_gradients(tables, p):
+    """Many columns are multiplied in float32."""
+    A = tables.factor_of(tables.factors(30, p))
+    floors, r, rng = np.full(p, 0.8), len(A), np.random.default_rng(0)
+    n, V = rng.uniform(0.5, 2.0, size=r), rng.normal(size=(r, r))
+    V, barrier, h = V + V.T, 1e-2, 1e-4
+
+    def gradient(step):
+        values, Q = np.linalg.eigh(np.diag(n) + step * V)
+        return Q @ frame_point(values, Q.T @ A, floors, barrier=barrier).gradient @ Q.T
+
+    product = Curvature(frame_point(n, A, floors, barrier=barrier), tau=0.0).apply(V)
+    expected = (gradient(-h) - gradient(h)) / (2.0 * h)
+    np.testing.assert_allclose(product, expected, atol=1e-5 * np.abs(expected).max())

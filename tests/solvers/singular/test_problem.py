@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from skcoral.core.lowrank import welch
+from skcoral.solvers.singular.dual import maximise_bound
 from skcoral.solvers.singular.problem import FrameProblem
 
 
@@ -148,3 +149,15 @@ def test_the_same_problem_has_the_same_answer(tables):
     A = tables.factor_of(tables.sums(100, 12, 1))
     first, second = (FrameProblem(A).solve(np.full(12, 0.93)) for _ in range(2))
     np.testing.assert_array_equal(first.U, second.U)
+
+
+@pytest.mark.parametrize("pinned", [0, 3])
+def test_outputs_that_the_dual_leaves_open_reach_its_bound(tables, pinned):
+    A = tables.factor_of(tables.factors(30, 400, k=1))
+    floors = np.full(400, 0.9)
+    floors[:pinned] = 1.0
+    dual = maximise_bound(A, floors, allowed=lambda _: 1e-8, max_iter=200)
+    assert dual.point.n[0] < 1e-5 * dual.point.n[-1]  # N is singular
+    answer = FrameProblem(A).solve(floors)
+    assert answer.objective <= (1.0 + 1e-8) * dual.bound
+    np.testing.assert_allclose(answer.U[:, :pinned], A[:, :pinned], atol=1e-14)

@@ -45,9 +45,6 @@ _EJECT = 1e-5  # weight relative to the largest below which a variable may leave
 # over its gradient. Weights that bind can be as small, far along a chain, but not as decoupled.
 _DECOUPLED = 0.05
 _COUPLED, _TOGETHER = 1e-3, -1.5  # share of the former, and change, of weights that leave together
-_NEAR = 0.5  # changes of the other weights that are small
-_TINY = 3e-8  # relative weight whose square is at the rounding of the largest
-_SLACK = 1e-3  # of a fidelity over the common one, relative: more than along a chain that binds
 _ROUNDING = 1e-12  # of variances, up to which that of fidelities does not show in the bound
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -116,13 +113,6 @@ def exact_threshold(
         n_iter = problem.n_iter
         if problem.idle.any():
             binding, weights = binding[~problem.idle], problem.kept
-            continue
-        # Weights that were small from the beginning may end the search before they vanish.
-        idle = (root.weights < eject * root.weights.max()) & (
-            root.fidelity > (1 + _SLACK) * root.trace
-        )
-        if idle.any():
-            binding, weights = binding[~idle], root.weights[~idle]
             continue
         T = root.transform() / to_device(floors[binding][:, None], C)
         if len(binding) == p:
@@ -243,9 +233,7 @@ class _Simplex(Problem):
         # Several that fall together keep their ratio, and with it fidelities below the trace.
         falling |= tiny & (d < _TOGETHER)
         idle = falling & small
-        # They leave together: when the others are near their optimum, or small weights cost digits.
-        near = float(np.abs(d[~falling]).max()) < _NEAR
-        if not idle.any() or not (near or weights[idle].min() < _TINY * weights.max()):
+        if not idle.any():
             return d
         self.idle = idle
         self.kept = self.move(weights, d)[~idle]

@@ -13,7 +13,6 @@ from skcoral.core.problem import Callback
 from skcoral.solvers.singular.caps import on_caps
 from skcoral.solvers.singular.descent import descend, descend_one, squares
 from skcoral.solvers.singular.dual import FrameDual, maximise_bound
-from skcoral.solvers.singular.primal import newton_outputs
 
 _FIRST = 60  # gradients that are spent on the rank bound before the dual is asked
 _GRADIENTS = 5e9  # r²p of the gradients once the dual has spoken
@@ -73,11 +72,8 @@ def least_squares(
         dual = maximise_bound(A, floors, allowed=enough, max_iter=max_iter, resume=dual)
         if enough(dual) == np.inf:
             break
-        U, value, more = newton_outputs(U, floors, dual, goal=aim)
+        U, value, more = descend_one(A, U, floors, bound=dual.bound, goal=aim, max_iter=later)
         steps += more
-        if value - dual.bound > aim * max(1.0, value):
-            U, value, more = descend_one(A, U, floors, bound=dual.bound, goal=aim, max_iter=later)
-            steps += more
         # where the relaxation is not tight, the gap hides further digits of the bound
         if 1e-2 * (value - dual.bound) > _COARSE * max(1.0, value):
             break
