@@ -196,8 +196,9 @@ class NewtonSystem:
         if self.root.formed:
             d[self.on] = self._precondition(right)
         else:
-            limits = {"rtol": rtol, "max_iter": _CG_STEPS}
-            d[self.on] = conjugate_gradient(self._apply, right, self._precondition, **limits)[0]
+            d[self.on], _, _ = conjugate_gradient(
+                self._apply, right, self._precondition, rtol=rtol, max_iter=_CG_STEPS
+            )
         return d
 
 
