@@ -137,7 +137,7 @@ def test_limits_of_the_variance_in_closed_form(p):
     r, b = 0.5, 0.9 / np.sqrt(p + p * (p - 1) * 0.5)
     R = np.full((p, p), r) + (1 - r) * np.eye(p)
     bound = np.full(p, b)
-    with pytest.raises(InfeasibleError, match=r"variance of at most 0\.81,"):
+    with pytest.raises(InfeasibleError, match=r"variance of at most 0\.81;"):
         feasible_column(R, 0, everything(p), -bound, bound, 0.0, NAMES)
     wide = 1.2 * bound
     t = feasible_column(R, 0, everything(p), -wide, wide, 0.0, NAMES)
@@ -174,10 +174,10 @@ def test_forced_variances():
     R = np.array([[1.0, 0.5], [0.5, 1.0]])
     low = np.array([1.5, -np.inf])
     # least of 1.5² + 1.5 t + t² is at t = -0.75: 1.6875
-    with pytest.raises(InfeasibleError, match=r"at least 1\.6875,"):
+    with pytest.raises(InfeasibleError, match=r"at least 1\.6875;"):
         feasible_column(R, 0, everything(2), low, np.full(2, np.inf), 0.0, NAMES)
     alone = np.array([True, False])
-    with pytest.raises(InfeasibleError, match=r"at least 2\.25,.*'x0'"):
+    with pytest.raises(InfeasibleError, match=r"at least 2\.25;.*'x0'"):
         feasible_column(R, 0, alone, low, np.full(2, np.inf), 0.0, NAMES)
 
 

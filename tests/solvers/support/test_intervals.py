@@ -162,7 +162,10 @@ def test_fixed_coefficients_are_fixed(simulated):
     ("change", "message"),
     [
         (lambda lower, upper: upper.__setitem__((1, 1), 0.1), "'x1' cannot have a fidelity above"),
-        (lambda lower, upper: lower.__setitem__((3, 3), 4.0), "'x3' force a variance of at least"),
+        (
+            lambda lower, upper: lower.__setitem__((3, 3), 4.0),
+            "'x3' is forced to a variance of at least",
+        ),
         (
             lambda lower, upper: (lower[:, 2].fill(-0.1), upper[:, 2].fill(0.1)),
             "'x2' (has a variance of at most|cannot have a fidelity above)",

@@ -58,9 +58,9 @@ def test_edges_go_both_ways_and_the_input_is_unchanged():
         ({"z": ["a"]}, "'z'"),
         ([("a", "b", "c")], "pair"),
         ([("a", 9)], "position 9"),
-        (pd.DataFrame(WANTED, index=NAMES, columns=["a", "b", "c", "e"]), "outputs"),
-        (7, "int"),
-        ("ab", "str"),
+        (pd.DataFrame(WANTED, index=NAMES, columns=["a", "b", "c", "e"]), "'e'"),
+        (7, "pair"),
+        ("ab", "pair"),
     ],
 )
 def test_errors_name_what_is_wrong(support, message):

@@ -19,35 +19,19 @@ from skcoral.core.criteria import Criterion
 from skcoral.core.measures import residual_by
 from skcoral.core.solution import Solution
 from skcoral.exceptions import InfeasibleError, InvalidSupportError
-from skcoral.solvers.support.bounded_columns import (
-    Column,
-    feasible_column,
-    nearest_column,
-)
+from skcoral.solvers.support.bounded_columns import Column, feasible_column, nearest_column
 from skcoral.solvers.support.caps import Caps, fold, unfold
 from skcoral.solvers.support.interior_point import Intervals, refine
-from skcoral.solvers.support.objectives import (
-    Loss,
-    absolute_loss,
-    on_spheres,
-    power_loss,
-    residuals,
-    squared_loss,
-)
+from skcoral.solvers.support.objectives import LOSSES, on_spheres, residuals
 from skcoral.solvers.support.pattern import Mask
 from skcoral.solvers.support.quasi_newton import Rows, descend
 from skcoral.solvers.support.search import distinct, random_starts
 from skcoral.solvers.support.solver import SupportProblem, solve_unbounded
 
-# One loss per round of the augmented Lagrangian.
-_LOSSES: dict[str, list[Loss]] = {
-    "squared": [squared_loss] * 7,
-    "worst": [squared_loss] * 2 + [power_loss(q) for q in (6.0, 12.0, 30.0, 80.0, 200.0)],
-    "absolute": [squared_loss] * 2 + [absolute_loss(w) for w in (0.1, 0.03, 0.01, 3e-3, 1e-3)],
-}
-_REPAIRED = 6
-_LARGEST_NEWTON = 700
-_WIDTHS = (1e-3, 1e-6, 1e-9)
+_ROUNDS = 7  # of the augmented Lagrangian; its weight grows to 3^7 times the first one
+_REPAIRED = 6  # candidates that are made feasible and refined
+_LARGEST_NEWTON = 700  # coefficients; beyond, a Newton step takes longer than the whole search
+_WIDTHS = (1e-3, 1e-6, 1e-9)  # of the room that the interior-point method has, in turn
 _POSITIVE = 1e-12  # a floor that keeps fidelities positive: with bounds, signs are not free
 
 
@@ -86,7 +70,7 @@ def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Soluti
         ]
     )
     free = solve_unbounded(problem)
-    if _keeps(free.T, lower, upper):
+    if np.all((lower <= free.T) & (upper >= free.T)):
         return free
     space = replace(problem.space, floors=np.maximum(problem.space.floors, _POSITIVE))
     warm = problem.warm_starts()
@@ -96,10 +80,10 @@ def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Soluti
     starts = np.concatenate((unfold(space, space.points(stack), 1e-2), drawn))
     points = _augmented(space, starts, lower, upper, criterion)
     candidates = [safe, *[w for w in warm if _inside(problem, w, lower, upper)]]
-    for T in _ranked(space, points, lower, upper, criterion):
-        repaired = _repaired(columns, T, floors)
-        if repaired is not None:
-            candidates.append(repaired)
+    nearest = [
+        _repaired(columns, T, floors) for T in _ranked(space, points, lower, upper, criterion)
+    ]
+    candidates += [T for T in nearest if T is not None]
     candidates.sort(key=lambda T: residual_by(criterion, R, T))
     if mask.sum() <= _LARGEST_NEWTON:
         for T in candidates[:_REPAIRED]:
@@ -121,18 +105,14 @@ def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Soluti
 
 def _repaired(columns: Sequence[Column], T: Array, floors: Array) -> Array | None:
     """The feasible transformation nearest to ``T``, column by column; None if one has none."""
-    nearest = (nearest_column(*one) for one in zip(columns, floors, T.T, strict=True))
-    found = [column for column in nearest if column is not None]
-    return np.column_stack(found) if len(found) == len(columns) else None
-
-
-def _keeps(T: Array, lower: Array, upper: Array) -> bool:
-    return bool(np.all(lower <= T) and np.all(upper >= T))
+    nearest = [nearest_column(*one) for one in zip(columns, floors, T.T, strict=True)]
+    feasible = [column for column in nearest if column is not None]
+    return np.column_stack(feasible) if len(feasible) == len(columns) else None
 
 
 def _inside(problem: SupportProblem, T: Array, lower: Array, upper: Array) -> bool:
     return bool(
-        _keeps(T, lower, upper)
+        np.all((lower <= T) & (upper >= T))
         and np.all(problem.fidelity(T) >= problem.floors)
         and np.allclose(np.einsum("ij,ij->j", T, problem.R @ T), 1.0, rtol=0, atol=1e-12)
     )
@@ -143,8 +123,6 @@ def _augmented(
 ) -> Array:
     """Points (S, k, m) that nearly keep the bounds, from an augmented Lagrangian."""
     low, high = lower.T, upper.T
-    back = space.axes.swapaxes(1, 2)
-    shape = starts.shape
     multipliers = np.zeros((len(starts), *low.shape))
     weight = 5.0
 
@@ -157,14 +135,13 @@ def _augmented(
     def penalty(U: Array, rows: Rows) -> tuple[Array, Array]:
         outside = excess(U, rows)
         value = np.einsum("spm,spm->s", outside, outside) / (2.0 * weight)
-        return value, np.matmul(outside.swapaxes(0, 1), back).swapaxes(0, 1)
+        back = np.matmul(outside.swapaxes(0, 1), space.axes.swapaxes(1, 2))
+        return value, back.swapaxes(0, 1)
 
-    Z = starts.reshape(len(starts), -1)
-    U = starts
-    for loss in _LOSSES[criterion]:
-        ended = descend(on_spheres(space, loss, penalty), Z, tol=1e-7, max_iter=80)
-        Z = ended.Z
-        X = Z.reshape(shape)
+    X = U = starts
+    for _ in range(_ROUNDS):
+        function = on_spheres(space, LOSSES[criterion], penalty)
+        X = descend(function, X.reshape(len(X), -1), tol=1e-7, max_iter=80).Z.reshape(starts.shape)
         U = fold(space, X / np.linalg.norm(X, axis=2, keepdims=True))
         multipliers = excess(U, np.arange(len(U)))
         weight *= 3.0
@@ -194,7 +171,7 @@ def _refined(
     The interior-point method needs room in all directions, so intervals and floors are widened,
     less and less, and every end is made feasible again.
     """
-    found: list[Array] = []
+    feasible: list[Array] = []
     for width in _WIDTHS:
         floors = np.where(space.floors < 1, np.maximum(space.floors - width, 0.0), 1.0)
         wider = replace(space, floors=floors)
@@ -205,5 +182,5 @@ def _refined(
         if repaired is None:
             break
         T = repaired
-        found.append(T)
-    return found
+        feasible.append(T)
+    return feasible

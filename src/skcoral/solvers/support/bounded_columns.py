@@ -22,8 +22,8 @@ from skcoral.solvers.support.pattern import Mask
 # The kind ("eq" or "ineq"), the function and its derivative.
 Constraint = tuple[str, Callable[[Array], Any], Callable[[Array], Array]]
 
-_CORNERS = 14
-_FAR = 1e6
+_CORNERS = 14  # coefficients up to which all corners of the bounds are tried: 2^14 of them
+_FAR = 1e6  # stands for an infinite bound; its square is far from the end of floating point
 
 
 def feasible_column(column: Column, floor: float, output: str, sources: Sequence[str]) -> Array:
@@ -31,33 +31,26 @@ def feasible_column(column: Column, floor: float, output: str, sources: Sequence
 
     Where there is none, the error quotes the largest fidelity or the variances that they allow.
     """
-    listed = listing([sources[int(i)] for i in column.index], 6, quote="'")
     inner = column.least_variance(floor)
-    if inner is None or column.variance(inner) > 1.0 + 1e-9:
+    if inner is not None and column.variance(inner) <= 1.0 + 1e-9:
+        outer = column.large_variance(floor, inner)
+        if outer is not None:
+            return column.with_zeros(column.unit_between(inner, outer))
+        reason = f"has a variance of at most {column.variance_limit():.6g}"
+        if column.variance_limit() >= 1.0:
+            reason = f"has no column of variance 1 and fidelity {floor:.6g} that was found"
+    else:
         least = column.least_variance(-np.inf)
         variance = np.inf if least is None else column.variance(least)
-        if least is None or variance > 1.0 + 1e-9:
-            raise InfeasibleError(
-                f"the bounds of output {output!r} force a variance of at least {variance:.6g}, "
-                f"but every output has variance 1; relax the bounds of {listed}."
-            )
-        raise InfeasibleError(
-            f"within its bounds, output {output!r} cannot have a fidelity above "
-            f"{column.largest_fidelity(least):.6g}, but {floor:.6g} is asked for; lower its floor "
-            f"or relax the bounds of {listed}."
-        )
-    outer = column.large_variance(floor, inner)
-    if outer is None:
-        largest = column.variance_limit()
-        found = (
-            f"within its bounds, output {output!r} has a variance of at most {largest:.6g}, but "
-            "every output has variance 1"
-            if largest < 1.0
-            else f"no column of variance 1 and fidelity of at least {floor:.6g} was found within "
-            f"the bounds of output {output!r}"
-        )
-        raise InfeasibleError(f"{found}; widen the bounds of {listed}.")
-    return column.whole(column.unit_between(inner, outer))
+        reason = f"is forced to a variance of at least {variance:.6g}"
+        if least is not None and variance <= 1.0 + 1e-9:
+            largest = column.largest_fidelity(least)
+            reason = f"cannot have a fidelity above {largest:.6g}, but {floor:.6g} is asked for"
+    listed = listing([sources[int(i)] for i in column.index], 6, quote="'")
+    raise InfeasibleError(
+        f"within its bounds, output {output!r} {reason}; every output has variance 1: relax the "
+        f"bounds of {listed}, or lower its floor."
+    )
 
 
 def nearest_column(column: Column, floor: float, target: Array) -> Array | None:
@@ -67,30 +60,8 @@ def nearest_column(column: Column, floor: float, target: Array) -> Array | None:
         t = column.project(goal, floor + margin)
         # The fidelity may be summed in another order elsewhere: leave room for a rounding.
         if t is not None and column.pull @ t >= floor + min(margin, 5e-16):
-            return column.whole(t)
+            return column.with_zeros(t)
     return None
-
-
-def minimise_sqp(
-    function: Callable[[Array], tuple[float, Array]],
-    start: Array,
-    low: Array,
-    high: Array,
-    constraints: Sequence[Constraint],
-    *,
-    max_iter: int,
-    tol: float,
-) -> Any:
-    """Sequential quadratic programming; ``function`` returns a value and its gradient."""
-    return so.minimize(
-        function,
-        start,
-        jac=True,
-        method="SLSQP",
-        bounds=np.column_stack((low, high)),
-        constraints=[{"type": kind, "fun": f, "jac": slope} for kind, f, slope in constraints],
-        options={"maxiter": max_iter, "ftol": tol},
-    )
 
 
 class Column:
@@ -101,7 +72,7 @@ class Column:
         self.form, self.pull = R[np.ix_(self.index, self.index)], R[self.index] @ b
         self.low, self.high = lower[self.index], upper[self.index]
 
-    def whole(self, t: Array) -> Array:
+    def with_zeros(self, t: Array) -> Array:
         """The column with zeros off its support."""
         out = np.zeros(self.p)
         out[self.index] = t
@@ -115,21 +86,40 @@ class Column:
         """A fidelity of at least ``floor``."""
         return "ineq", lambda x: self.pull @ x - floor, lambda _: self.pull
 
+    def minimise(
+        self,
+        function: Callable[[Array], tuple[float, Array]],
+        start: Array,
+        constraints: Sequence[Constraint],
+        *,
+        max_iter: int = 500,
+        tol: float = 1e-14,
+    ) -> tuple[Array, bool]:
+        """Minimise within the bounds and the constraints; also whether they are met."""
+        solved = so.minimize(
+            function,
+            start,
+            jac=True,
+            method="SLSQP",
+            bounds=np.column_stack((self.low, self.high)),
+            constraints=[{"type": kind, "fun": f, "jac": slope} for kind, f, slope in constraints],
+            options={"maxiter": max_iter, "ftol": tol},
+        )
+        # Status 8: no descent although the derivative says so, which is rounding.
+        return np.clip(solved.x, self.low, self.high), solved.status in (0, 8)
+
     def project(self, goal: Array, floor: float) -> Array | None:
         """Project onto the feasible set, then scale what is strictly inside to unit variance."""
         t, form, low, high = goal, self.form, self.low, self.high
         if abs(self.variance(t) - 1.0) > 1e-13 or self.pull @ t < floor:
             unit: Constraint = "eq", lambda x: x @ form @ x - 1.0, lambda x: 2.0 * form @ x
-            solved = minimise_sqp(
+            t, _ = self.minimise(
                 lambda x: (0.5 * float((x - goal) @ (x - goal)), x - goal),
                 goal,
-                low,
-                high,
                 [unit, self.above(floor)],
                 max_iter=100,
                 tol=1e-16,
             )
-            t = np.clip(solved.x, low, high)
         inside = (t > low) & (t < high)
         moving, still = np.where(inside, t, 0.0), np.where(inside, 0.0, t)
         a, b, c = self.variance(moving), moving @ form @ still, self.variance(still) - 1.0
@@ -144,47 +134,36 @@ class Column:
             reach = np.maximum(self.pull * self.low, self.pull * self.high)
         if np.where(self.pull == 0, 0.0, reach).sum() < floor:
             return None
-        return self._convex(
+        if (self.low == self.high).all():
+            return self.low.copy()
+        best, met = self.minimise(
             lambda x: (self.variance(x), 2.0 * self.form @ x),
             np.clip(np.zeros(len(self.form)), self.low, self.high),
             [self.above(floor)] if floor > -np.inf else [],
         )
+        return best if met else None
 
     def largest_fidelity(self, least: Array) -> float:
         """Largest fidelity with a variance of at most one, from a point that has one."""
-        best = self._convex(
-            lambda x: (-float(self.pull @ x), -self.pull),
-            least,
-            [("ineq", lambda x: 1.0 - x @ self.form @ x, lambda x: -2.0 * self.form @ x)],
-        )
-        return float(self.pull @ (least if best is None else best))
-
-    def _convex(
-        self,
-        function: Callable[[Array], tuple[float, Array]],
-        start: Array,
-        constraints: Sequence[Constraint],
-    ) -> Array | None:
-        """Minimise within the bounds and the constraints; None if no point meets them."""
-        if (self.low == self.high).all():
-            met = all(f(self.low) >= -1e-12 for _, f, _ in constraints)
-            return self.low.copy() if met else None
-        solved = minimise_sqp(
-            function, start, self.low, self.high, constraints, max_iter=500, tol=1e-14
-        )
-        if solved.status not in (0, 8):
-            return None
-        return np.asarray(np.clip(solved.x, self.low, self.high))
+        if (self.low < self.high).any():
+            best, met = self.minimise(
+                lambda x: (-float(self.pull @ x), -self.pull),
+                least,
+                [("ineq", lambda x: 1.0 - self.variance(x), lambda x: -2.0 * self.form @ x)],
+            )
+            least = best if met else least
+        return float(self.pull @ least)
 
     def large_variance(self, floor: float, inner: Array) -> Array | None:
         """A point of C with a variance of at least one, if one can be found."""
-        # Towards the corner of largest fidelity the floor is kept; infinite bounds become 1e6.
         near, far = np.maximum(self.low, -_FAR), np.minimum(self.high, _FAR)
+        # Towards the corner of largest fidelity the floor is kept.
         corner = np.where(self.pull >= 0, far, near)
         if self.variance(corner) >= 1.0:
             return corner
         if len(self.form) <= _CORNERS:
-            corners = [np.where(bits, far, near) for bits in self._corners()]
+            every = product((False, True), repeat=len(self.form))
+            corners = [np.where(bits, far, near) for bits in every]
         else:
             corners = [self._ascend(seed, near, far) for seed in (near, far, corner)]
         for point in corners:
@@ -197,9 +176,6 @@ class Column:
                 return trial
         return None
 
-    def _corners(self) -> product[tuple[bool, ...]]:
-        return product((False, True), repeat=len(self.form))
-
     def _ascend(self, point: Array, near: Array, far: Array) -> Array:
         """A corner of large variance, one coefficient at a time."""
         point = point.copy()
@@ -209,13 +185,9 @@ class Column:
         return point
 
     def variance_limit(self) -> float:
-        """An upper bound on the variance within the bounds, exact for few coefficients."""
+        """An upper bound on the variance within the bounds."""
         size = np.maximum(np.abs(self.low), np.abs(self.high))
-        if not np.isfinite(size).all():
-            return np.inf
-        if len(self.form) <= _CORNERS:
-            return max(self.variance(np.where(b, self.high, self.low)) for b in self._corners())
-        return float(size @ np.abs(self.form) @ size)
+        return float(size @ np.abs(self.form) @ size) if np.isfinite(size).all() else np.inf
 
     def unit_between(self, inner: Array, outer: Array) -> Array:
         """The point of unit variance on the segment between a small and a large one."""

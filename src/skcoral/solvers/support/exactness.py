@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.linalg as sla
-from numpy.typing import NDArray
 
 from skcoral.core.arrays import Array, Frozen
 from skcoral.core.matrix import check_correlation, frame_names
@@ -18,7 +17,7 @@ from skcoral.solvers.support.frame_relaxation import frame_bound
 from skcoral.solvers.support.lower_bounds import least_norm_bound
 from skcoral.solvers.support.pattern import DegreesOfFreedom, Mask, degrees_of_freedom, pattern
 
-_MAX_TRIES = 20_000
+_MAX_TRIES = 20_000  # orders of elimination; some seconds at p = 50
 
 
 @dataclass(frozen=True)
@@ -43,12 +42,6 @@ class Exactness(Frozen):
         "least-norm", "frame", or "" if there is none.
     degrees_of_freedom : DegreesOfFreedom
         The counting diagnostic.
-
-    Examples
-    --------
-    >>> from skcoral.solvers.support import exactness
-    >>> exactness([[1.0, 0.8], [0.8, 1.0]], [(0, 1)]).verdict
-    'possible'
     """
 
     verdict: Literal["possible", "impossible", "undecided"]
@@ -118,10 +111,9 @@ def exactness(R: Any, support: Any) -> Exactness:
     # A partial correlation is known up to a rounding that grows with the condition of R.
     doubt = _doubt(matrix)
     if least.pair is not None and abs(least.partial_correlation) > doubt:
-        pair = (names[least.pair[0]], names[least.pair[1]])
         return verdict(
             "impossible",
-            pair=pair,
+            pair=(names[least.pair[0]], names[least.pair[1]]),
             partial_correlation=least.partial_correlation,
             bound=least.value,
             bound_name="least-norm",
@@ -172,20 +164,13 @@ def cholesky_within(R: Array, mask: Mask) -> tuple[Array, list[int]] | None:
     order = eliminate(K, list(range(p)), [])
     if order is None:
         return None
-    T = _factor_in_order(R, order)
+    # The exact decorrelator that is lower triangular in this order.
+    backwards = np.ix_(order[::-1], order[::-1])
+    T = np.zeros((p, p))
+    T[backwards] = sla.solve_triangular(np.linalg.cholesky(R[backwards]), np.eye(p), lower=True).T
     T[~mask] = 0.0
     defect = float(np.abs(T.T @ R @ T - np.eye(p)).max())
     return (T, order) if defect <= 1e3 * tolerance else None
-
-
-def _factor_in_order(R: Array, order: list[int]) -> Array:
-    """The exact decorrelator that is lower triangular in the given order."""
-    p = len(R)
-    backwards: NDArray[np.intp] = np.asarray(order[::-1], dtype=np.intp)
-    factor = np.linalg.cholesky(R[np.ix_(backwards, backwards)])
-    T = np.zeros((p, p))
-    T[np.ix_(backwards, backwards)] = sla.solve_triangular(factor, np.eye(p), lower=True).T
-    return T
 
 
 def _doubt(R: Array) -> float:

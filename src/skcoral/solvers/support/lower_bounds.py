@@ -24,12 +24,12 @@ Four dual points prove a bound, each from a few arrays and without the solver th
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg as sla
 import scipy.optimize as so
-from numpy.typing import NDArray
 
 from skcoral.bounds.moments import packed
 from skcoral.core import criteria
@@ -46,7 +46,6 @@ _ON_RIM = 1e-7
 _EPS = float(np.finfo(np.float64).eps)
 _MAX_PAIRS = 2000
 _MAX_FORM = 3000
-_SEARCH_FORM = 600
 
 
 @dataclass(frozen=True)
@@ -197,36 +196,21 @@ def multipliers(caps: Caps, U: Array, half_slope: Array) -> Multipliers:
     return Multipliers(lam, half_slope + np.diag(h), float(np.abs(left).max()))
 
 
-@dataclass(frozen=True)
-class _Form:
-    """``sᵀQs + 2 cᵀs + constant`` over the entries of the columns that are not fixed."""
+def quadratic_form(caps: Caps, H: Array) -> tuple[Array, Array, float]:
+    """Q, c and a constant: ``Σ_ij H_ij w_i · w_j = sᵀQs + 2 cᵀs + constant`` less fixed squares.
 
-    Q: Array
-    c: Array
-    constant: float
-    first: NDArray[np.intp]  # position of each such column's first entry
-    free: Mask  # which columns they are
-
-
-def quadratic_form(caps: Caps, H: Array) -> _Form:
-    """``Σ_ij H_ij w_i · w_j`` with the fixed columns put in, but for the squares of those."""
-    k, m = caps.k, caps.m
+    s holds the entries of the columns that are not fixed.
+    """
     free = caps.floors < 1.0
     slots = np.flatnonzero((caps.valid & free[:, None]).ravel())
-    vectors = caps.frames.reshape(k * m, caps.p)[slots]
-    owner = slots // m
+    owner = slots // caps.m
+    vectors = caps.frames.reshape(-1, caps.p)[slots]
     constants = np.where(free[:, None], 0.0, caps.frames[:, 0])
     inner = constants @ constants.T
     np.fill_diagonal(inner, 0.0)
-    position = np.full(k * m, -1)
-    position[slots] = np.arange(len(slots))
-    return _Form(
-        (vectors @ vectors.T) * H[np.ix_(owner, owner)],
-        np.einsum("ap,ap->a", vectors, (H @ constants)[owner]),
-        float(np.sum(H * inner)),
-        position[np.flatnonzero(free) * m],
-        free,
-    )
+    Q = (vectors @ vectors.T) * H[np.ix_(owner, owner)]
+    c = np.einsum("ap,ap->a", vectors, (H @ constants)[owner])
+    return Q, c, float(np.sum(H * inner))
 
 
 def lifted_bound(space: Caps, H: Array, lam: Array, criterion: Criterion) -> LowerBound | None:
@@ -238,107 +222,63 @@ def lifted_bound(space: Caps, H: Array, lam: Array, criterion: Criterion) -> Low
     # Into the domain of the conjugate: at an optimum this undoes a rounding.
     h = np.diag(np.diag(H))
     H = h + (H - h) / max(1.0, criteria.gauge(criterion, H, 1.0 - np.eye(space.k)) * (1.0 + 1e-14))
-    form = quadratic_form(space, H)
-    Q = form.Q
-    if len(Q) > _MAX_FORM:
+    free = space.floors < 1.0
+    floors, sizes = space.floors[free], space.valid[free].sum(axis=1)
+    if sizes.sum() > _MAX_FORM:
         return None
-    if not len(Q):
-        value = form.constant - criteria.conjugate(criterion, H)
-        return _lifted(space, criterion, value, H, np.zeros(space.k))
+    Q, c, constant = quadratic_form(space, H)
+    constant -= criteria.conjugate(criterion, H) + float(np.diag(H)[free].sum())
+    # In the eigenbasis of Q every shift is a sum: b = Σ_j λ_j e_j1 − c.
+    values, vectors = np.linalg.eigh(Q)
+    scale = float(np.abs(values).max(initial=1e-8))
+    least, base = len(Q) * _EPS * scale, max(0.0, -float(values.min(initial=0.0)))
+    first, pushed = vectors[np.cumsum(sizes) - sizes], vectors.T @ c
 
-    smallest = float(sla.eigvalsh(Q, subset_by_index=[0, 0])[0])
-    scale = max(float(np.abs(Q).max()), 1e-8)
-    base = max(0.0, -smallest)
+    def attempt(shift: float) -> tuple[float, Array, float]:
+        if values.min(initial=np.inf) + shift <= least:  # not definite, or not provably
+            return -np.inf, lam[free], shift
+        inverse = 1.0 / (values + shift)
+        K = (first * inverse) @ first.T
+        best = _best_floor_multipliers(K, floors + first @ (inverse * pushed), floors > 0)
+        tried = []
+        for option in (lam[free], best):
+            quadratic = float(inverse @ (option @ first - pushed) ** 2)
+            linear, diagonal = float(2.0 * floors @ option), shift * len(floors)
+            # High floors have large multipliers: a small difference of large terms.
+            terms = linear + quadratic + diagonal + abs(constant)
+            value = linear - quadratic - diagonal + constant - (len(Q) + space.k) * _EPS * terms
+            tried.append((value, option, shift))
+        return max(tried, key=lambda item: item[0])
 
-    def attempt(shift: float) -> tuple[float, Array]:
-        return _lifted_at(space, form, H, shift, smallest, lam, criterion)
-
-    shifts = [base + share * scale for share in (0.0, 1e-12, 1e-10, 1e-7, 1e-4)]
-    if len(Q) <= _SEARCH_FORM:
-        found = so.minimize_scalar(
-            lambda log_shift: -max(attempt(base + float(np.exp(log_shift)))[0], -1e300),
+    tried = [attempt(base + share * scale) for share in (0.0, 1e-12, 1e-10, 1e-7, 1e-4)]
+    if len(Q):
+        best_shift = so.minimize_scalar(
+            lambda log_shift: -attempt(base + float(np.exp(log_shift)))[0],
             bounds=(np.log(1e-9 * scale), np.log(10.0 * scale)),
             method="bounded",
-        )
-        shifts.append(base + float(np.exp(found.x)))
-    tried = [(*attempt(shift), shift) for shift in shifts]
-    value, multipliers, shift = max(tried, key=lambda item: item[0])
-    if not np.isfinite(value) or value <= 0:
+        ).x
+        tried.append(attempt(base + float(np.exp(best_shift))))
+    value, option, shift = max(tried, key=lambda item: item[0])
+    if value <= 0:
         return None
-    return _lifted(space, criterion, value, H + shift * np.eye(space.k), multipliers)
-
-
-def _lifted(space: Caps, criterion: Criterion, value: float, H: Array, lam: Array) -> LowerBound:
-    arrays = {"H": H, "multipliers": lam, "support": space.mask.astype(np.float64)}
+    multipliers = np.zeros(space.k)
+    multipliers[free] = option
+    arrays = {
+        "H": H + shift * np.eye(space.k),
+        "multipliers": multipliers,
+        "support": space.mask.astype(np.float64),
+    }
     info = {"bound": "lifted", "criterion": criterion}
     return LowerBound(value, "lifted", Certificate("support", arrays, info))
 
 
-def _lifted_at(
-    space: Caps,
-    form: _Form,
-    H: Array,
-    shift: float,
-    smallest: float,
-    lam: Array,
-    criterion: Criterion,
-) -> tuple[float, Array]:
-    """Value of the lifted bound at ``H + shift·I``, with the better of two choices of λ.
-
-    ``bᵀQ⁻¹b`` is bounded from above by the computed solution, its residual and the smallest
-    eigenvalue of Q, so that the bound is valid for an ill-conditioned form too.
-    """
-    Q, first, free = form.Q, form.first, form.free
-    n, floors = len(first), space.floors[form.free]
-    largest = float(np.abs(Q).sum(axis=1).max()) + shift
-    definite = smallest + shift - len(Q) * _EPS * largest
-    if definite <= 0:
-        return -np.inf, lam
-    shifted = Q + shift * np.eye(len(Q))
-    try:
-        factor = sla.cho_factor(shifted, lower=True)
-    except np.linalg.LinAlgError:
-        return -np.inf, lam
-    # b is the image of (λ, 1): the first entries of all columns, less what fixed columns push.
-    image = np.column_stack((np.zeros((len(Q), n)), -form.c))
-    image[first, np.arange(n)] = 1.0
-    columns = sla.cho_solve(factor, image)
-    options = [lam[free]]
-    if (floors > 0).any():
-        K, pushed = columns[first, :n], columns[first, n]
-        options.append(_best_floor_multipliers(K, floors - pushed, floors > 0, 1.0 / largest))
-    best = (-np.inf, lam)
-    for option in options:
-        weights = np.append(option, 1.0)
-        x = columns @ weights
-        b = image @ weights
-        residual = b - shifted @ x
-        quadratic = b @ x + x @ residual + residual @ residual / definite
-        diagonal = np.diag(H)[free] + shift
-        value = float(2 * floors @ option - quadratic) + form.constant
-        value -= float(diagonal.sum()) + criteria.conjugate(criterion, H)
-        # High floors have large multipliers, and the value is a small difference of large terms.
-        terms = 2 * floors @ option + abs(quadratic) + np.abs(diagonal).sum() + abs(form.constant)
-        value -= (len(Q) + space.k) * _EPS * float(terms)
-        if value > best[0]:
-            whole = np.zeros(space.k)
-            whole[free] = option
-            best = (value, whole)
-    return best
-
-
-def _best_floor_multipliers(K: Array, f: Array, floored: Mask, least: float) -> Array:
-    """λ ≥ 0 that maximises ``2 fᵀλ − λᵀKλ``, where no eigenvalue of K is below ``least``.
-
-    Any λ gives a valid bound, so rounding errors here are harmless.
-    """
-    values, vectors = np.linalg.eigh(K[np.ix_(floored, floored)])
-    root = np.sqrt(np.maximum(values, least))
+def _best_floor_multipliers(K: Array, f: Array, floored: Mask) -> Array:
+    """λ ≥ 0 that maximises ``2 fᵀλ − λᵀKλ``; any λ gives a valid bound."""
     lam = np.zeros(len(f))
-    rows = root[:, None] * vectors.T
-    try:
-        lam[floored] = so.nnls(rows, (vectors.T @ f[floored]) / root)[0]
-    except RuntimeError:
-        # The active-set method did not converge; λ = 0 gives a valid bound as well.
+    if not floored.any():
         return lam
+    values, vectors = np.linalg.eigh(K[np.ix_(floored, floored)])
+    root = np.sqrt(np.maximum(values, _EPS * values.max(initial=0.0)))
+    with suppress(RuntimeError):  # the active-set method may not converge
+        lam[floored] = so.nnls(root[:, None] * vectors.T, (vectors.T @ f[floored]) / root)[0]
     return lam

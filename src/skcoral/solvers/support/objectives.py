@@ -62,6 +62,15 @@ def absolute_loss(width: float) -> Loss:
     return loss
 
 
+# What a descent minimises instead of each criterion. Smoother losses (4, 0.05) end further from the
+# optima of the criterion, sharper ones (16, 0.01) need more steps.
+LOSSES: dict[str, Loss] = {
+    "squared": squared_loss,
+    "worst": power_loss(8.0),
+    "absolute": absolute_loss(0.02),
+}
+
+
 def on_spheres(caps: Caps, loss: Loss, penalty: Penalty | None = None) -> Function:
     """Value and gradient of a loss as a function of free vectors Z of shape (S, k·m).
 

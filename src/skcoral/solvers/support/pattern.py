@@ -93,28 +93,13 @@ def pattern(
 def _pattern(support: Any, columns: Columns) -> Mask:
     if hasattr(support, "toarray"):
         support = support.toarray()
-    if is_long(support):
-        mask = np.zeros(columns.shape, dtype=np.bool_)
-        for i, j in _pairs_of(support, columns):
-            mask[i, j] = True
-    elif isinstance(support, Mapping):
-        mask = _mask_from_mapping(support, columns)
-    elif hasattr(support, "edges") and not isinstance(support, np.ndarray):
-        edges = support.edges
-        mask = _mask_from_edges(edges() if callable(edges) else edges, columns)
-    elif (
-        isinstance(support, np.ndarray)
-        or hasattr(support, "columns")
-        or _is_nested_mask(support, columns.shape)
-    ):
+    wide = hasattr(support, "columns") and not is_long(support)
+    if isinstance(support, np.ndarray) or wide or _is_nested_mask(support, columns.shape):
         mask = check_support(support, columns.sources, columns.composites)
-    elif isinstance(support, Iterable) and not isinstance(support, str):
-        mask = _mask_from_edges(support, columns)
     else:
-        raise InvalidSupportError(
-            "support must be a mask (row: source, column: output), a mapping from outputs to "
-            f"sources, a graph or an iterable of pairs; got {type(support).__name__}."
-        )
+        mask = np.zeros(columns.shape, dtype=np.bool_)
+        for i, j in _pairs(support, columns):
+            mask[i, j] = True
     return columns.with_own(mask)
 
 
@@ -142,11 +127,40 @@ def is_long(support: Any) -> bool:
     return {"source", "output"} <= names <= {"source", "output", "lower", "upper"}
 
 
-def _pairs_of(frame: Any, columns: Columns) -> list[tuple[int, int]]:
-    return [
-        (_position(source, columns.sources), _position(output, columns.names))
-        for source, output in zip(frame["source"], frame["output"], strict=True)
-    ]
+def _pairs(support: Any, columns: Columns) -> list[tuple[int, int]]:
+    """Positions of the allowed pairs (source, output) of a table, a mapping, a graph or edges."""
+    both_ways = False
+    if is_long(support):
+        named = list(zip(support["source"], support["output"], strict=True))
+    elif isinstance(support, Mapping):
+        named = [(source, output) for output in support for source in _listed(support[output])]
+    else:
+        edges = getattr(support, "edges", support)
+        named = [_edge(edge) for edge in _listed(edges() if callable(edges) else edges)]
+        both_ways = columns.anchors is None  # each of two variables may enter the other
+    pairs = [(_position(i, columns.sources), _position(j, columns.names)) for i, j in named]
+    return pairs + [(j, i) for i, j in pairs] if both_ways else pairs
+
+
+def _listed(given: Any) -> Iterable[Any]:
+    """Sources of an output, of which there may be one, or edges."""
+    if isinstance(given, str | int | np.integer):
+        given = [given]
+    if not isinstance(given, Iterable):
+        raise InvalidSupportError(
+            "support must be a mask (row: source, column: output), a mapping from outputs to lists "
+            f"of sources, a graph or an iterable of pairs; got {shown_value(given)}."
+        )
+    return given
+
+
+def _edge(edge: Any) -> tuple[Any, Any]:
+    pair = () if isinstance(edge, str) or not isinstance(edge, Iterable) else tuple(edge)
+    if len(pair) != 2:
+        raise InvalidSupportError(
+            f"every edge of a support must be a pair of variables; got {shown_value(edge)}."
+        )
+    return pair[0], pair[1]
 
 
 def _intervals(frame: Any, columns: Columns) -> tuple[Array, Array] | None:
@@ -155,7 +169,7 @@ def _intervals(frame: Any, columns: Columns) -> tuple[Array, Array] | None:
     if not set(sides) & set(frame.columns):
         return None
     found = []
-    pairs = _pairs_of(frame, columns)
+    pairs = _pairs(frame, columns)
     for side, free in sides.items():
         bound = np.full(columns.shape, free)
         for (i, j), value in zip(pairs, frame.get(side, [free] * len(pairs)), strict=True):
@@ -249,37 +263,6 @@ def degrees_of_freedom(mask: Mask) -> DegreesOfFreedom:
     return DegreesOfFreedom(free, p * k - free, p * k - equations, equations)
 
 
-def _mask_from_mapping(sources_of: Mapping[Any, Any], columns: Columns) -> Mask:
-    mask = np.zeros(columns.shape, dtype=np.bool_)
-    for output, sources in sources_of.items():
-        j = _position(output, columns.names)
-        if isinstance(sources, str | int | np.integer):
-            sources = [sources]
-        if not isinstance(sources, Iterable):
-            raise InvalidSupportError(
-                f"the sources of output {output!r} must be a list of variables; got "
-                f"{shown_value(sources)}."
-            )
-        for source in sources:
-            mask[_position(source, columns.sources), j] = True
-    return mask
-
-
-def _mask_from_edges(edges: Iterable[Any], columns: Columns) -> Mask:
-    mask = np.zeros(columns.shape, dtype=np.bool_)
-    for edge in edges:
-        if isinstance(edge, str) or not isinstance(edge, Iterable) or len(tuple(edge)) != 2:
-            raise InvalidSupportError(
-                f"every edge must be a pair of variables; got {shown_value(edge)}."
-            )
-        source, output = edge
-        i, j = _position(source, columns.sources), _position(output, columns.names)
-        mask[i, j] = True
-        if columns.anchors is None:  # each of two variables may enter the other
-            mask[j, i] = True
-    return mask
-
-
 def _position(variable: Any, names: tuple[str, ...]) -> int:
     if isinstance(variable, str) or variable in names:
         if str(variable) in names:
@@ -295,15 +278,13 @@ def _position(variable: Any, names: tuple[str, ...]) -> int:
 
 def _is_nested_mask(support: Any, shape: tuple[int, int]) -> bool:
     """Rows of truth values, or lists of zeros and ones; pairs of positions come as tuples."""
-    if not (isinstance(support, Sequence) and len(support) > 0):
+    if not isinstance(support, Sequence) or isinstance(support, str):
         return False
-    if not all(isinstance(row, list | tuple | np.ndarray) and len(row) > 0 for row in support):
+    try:
+        rows = np.asarray(support)
+    except ValueError:  # of different lengths
         return False
-    if all(isinstance(entry, bool | np.bool_) for row in support for entry in row):
+    if rows.dtype == np.bool_:
         return True
-    return len(support) == shape[0] and all(
-        not isinstance(row, tuple)
-        and len(row) == shape[1]
-        and all(isinstance(entry, int | float | np.number) and entry in (0, 1) for entry in row)
-        for row in support
-    )
+    tuples = any(isinstance(row, tuple) for row in support)
+    return rows.shape == shape and not tuples and bool(np.isin(rows, (0, 1)).all())

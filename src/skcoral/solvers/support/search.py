@@ -1,4 +1,4 @@
-"""From many starts to candidates: descent along several routes, then the interior-point method."""
+"""From many starts to candidates: descent along two routes, then the interior-point method."""
 
 from __future__ import annotations
 
@@ -16,25 +16,13 @@ from skcoral.solvers.exact import best_exact, kept_threshold
 from skcoral.solvers.support.caps import Caps, fold, unfold
 from skcoral.solvers.support.exactness import cholesky_within
 from skcoral.solvers.support.interior_point import Candidate, candidate, refine
-from skcoral.solvers.support.objectives import (
-    Loss,
-    absolute_loss,
-    on_spheres,
-    power_loss,
-    residuals,
-    squared_loss,
-)
+from skcoral.solvers.support.objectives import LOSSES, Loss, on_spheres, residuals, squared_loss
 from skcoral.solvers.support.quasi_newton import Descent, descend
 
-# Quasi-Newton steps on D2 at most, then for each further loss: how many points go on per start, how
-# many at least, and its steps at most. The other criteria need D2 only to begin with.
+# Steps of a descent: the ends of smoothed losses are only starts of the interior-point method.
 _STEPS: dict[str, float] = {"squared": np.inf, "worst": 120, "absolute": 120}
-_STAGES: dict[str, list[tuple[Loss, float, int, int]]] = {
-    "squared": [],
-    "worst": [(power_loss(6.0), 2.0, 8, 120), (power_loss(16.0), 0.5, 8, 80)],
-    "absolute": [(absolute_loss(0.05), 2.0, 8, 120), (absolute_loss(0.01), 0.5, 8, 80)],
-}
-# Worst pair and absolute sum: the share of the starts whose ends are refined roughly.
+# Worst pair and absolute sum: the share of the starts whose ends are refined roughly. Without it
+# some ends of smooth losses, which rank candidates badly, would hide better ones.
 _REFINED_SHARE = 0.25
 _LEAST_REFINED = 2
 # Candidates that are refined in the end.
@@ -44,9 +32,9 @@ _SAME = {"squared": 1e-6, "worst": 1e-3, "absolute": 1e-3}
 # Half of the random starts lie between the best few so far and random points, in rounds.
 _ROUNDS = 4
 _PARENTS = 5
-_APART = 1e-3
-_DISTINCT = 1e-6
-_LARGEST_NEWTON = 700
+_APART = 1e-3  # parents differ by this, relatively: variants of one optimum lead back to it
+_DISTINCT = 1e-6  # well above the accuracy of a descent
+_LARGEST_NEWTON = 700  # coefficients; a Newton step on more takes longer than a whole descent
 _NOTHING_LEFT = 1e-13
 
 Callback = Callable[[int, float, float], object]
@@ -71,24 +59,16 @@ class Progress:
 
 @dataclass(frozen=True)
 class Found:
-    """Candidates of a search, best first, and the best one refined."""
+    """What every start led to, best first: points (n, k, m) and their criterion."""
 
-    points: Array  # (n, k, m)
-    values: Array  # their criterion
-    reached: Array  # the value that every start reached
-    best: Candidate
+    points: Array
+    values: Array
 
     def merge(self, other: Found) -> Found:
-        """Candidates of both searches together."""
-        points = np.concatenate((self.best.U[None], self.points, other.points))
-        values = np.concatenate(([self.best.value], self.values, other.values))
+        """The ends of both searches together."""
+        values = np.concatenate((self.values, other.values))
         order = np.argsort(values, kind="stable")
-        return Found(
-            points[order],
-            values[order],
-            np.concatenate((self.reached, other.reached)),
-            self.best if self.best.value <= other.best.value else other.best,
-        )
+        return Found(np.concatenate((self.points, other.points))[order], values[order])
 
 
 @dataclass(frozen=True)
@@ -110,120 +90,91 @@ class Search:
                 found = found.merge(self.run(starts, on_caps=True, detours=False))
         return found
 
-    def run(
-        self, starts: Array, *, on_caps: bool = False, keep: int = 0, detours: bool = True
-    ) -> Found:
-        """Descend from every start; the first ``keep`` of them also stay candidates as they are.
-
-        Starts are points of the caps, or of the spheres that fold onto them.
-        """
-        points, owner = self._all_routes(starts, on_caps, detours)
+    def run(self, starts: Array, *, on_caps: bool = False, detours: bool = True) -> Found:
+        """Descend from every start, put on the caps or on the spheres that fold onto them."""
+        if on_caps:
+            starts = self.space.onto_caps(starts)
+        points = self._descend_all(starts, on_caps, detours)
         values = self._values(points)
-        reached = np.full(len(starts), np.inf)
-        np.minimum.at(reached, owner, values)
-        for loss, share, least, limit in _STAGES[self.criterion]:
-            chosen = np.argsort(values, kind="stable")[: max(least, int(share * len(starts)))]
-            owner, points, values = owner[chosen], points[chosen], values[chosen]
-            ended = self._descend(loss, unfold(self.space, points), 1e-6, limit)
-            moved = self._points(ended)
-            moved_values = self._values(moved)
-            better = moved_values < values
-            points = np.where(better[:, None, None], moved, points)
-            values = np.where(better, moved_values, values)
-            np.minimum.at(reached, owner, values)
-            self.progress.step(float(values.min()))
-        if self.criterion != "squared" and values.min() > _NOTHING_LEFT:
-            order = np.argsort(values, kind="stable")
-            count = max(_LEAST_REFINED, int(_REFINED_SHARE * len(starts)))
-            for k in order[distinct(values[order], count)]:
-                rough = refine(self.space, points[k], self.criterion, rough=True)
-                points[k], values[k] = rough.U, rough.value
-            np.minimum.at(reached, owner, values)
-            self.progress.step(float(values.min()))
-        points = np.concatenate((points, starts[:keep]))
-        values = np.concatenate((values, self._values(starts[:keep])))
+        if on_caps:  # the descent begins a little inside, and may smooth the criterion
+            before = self._values(starts)
+            points = np.where((before < values)[:, None, None], starts, points)
+            values = np.minimum(before, values)
         order = np.argsort(values, kind="stable")
-        best = candidate(self.space, points[order[0]], self.criterion)
-        return Found(points[order], values[order], reached, best)
+        found = Found(points[order], values[order])
+        if self.criterion != "squared" and found.values[0] > _NOTHING_LEFT:
+            self._refine(found, max(_LEAST_REFINED, int(_REFINED_SHARE * len(starts))), rough=True)
+            found = found.merge(Found(points[:0], values[:0]))
+            self.progress.step(float(found.values[0]))
+        return found
 
-    def polish(self, found: Found, *, only_best: bool = False) -> Found:
-        """Refine the best few distinct candidates; never makes the best of them worse."""
-        if found.best.worst <= _NOTHING_LEFT:
-            return replace(found, best=replace(found.best, converged=True))
-        chosen = distinct(found.values, 1 if only_best else _FINISHED[self.criterion])
+    def polish(self, found: Found, *, only_best: bool = False) -> Candidate:
+        """Refine the best few distinct candidates, and return the best of them."""
+        if criteria.values("worst", residuals(self.space, found.points[:1]))[0] <= _NOTHING_LEFT:
+            return candidate(self.space, found.points[0], self.criterion, converged=True)
+        ends = self._refine(found, 1 if only_best else _FINISHED[self.criterion])
+        return min(ends, key=lambda end: end.value)
+
+    def n_best(self, found: Found, best: Candidate) -> int:
+        """Starts that reached the best value."""
+        within = _SAME[self.criterion] * max(best.value, 1e-3)
+        return int(np.sum(found.values <= best.value + within))
+
+    def _refine(self, found: Found, count: int, *, rough: bool = False) -> list[Candidate]:
+        """Refine the best distinct candidates; starts with the same end get the refined one."""
+        chosen = distinct(found.values, count)
         if self.criterion == "squared" and self.space.valid.sum() > _LARGEST_NEWTON:
             ends = self._descend_further(found.points[chosen])
         else:
-            ends = [refine(self.space, U, self.criterion) for U in found.points[chosen]]
-        reached = found.reached.copy()
-        # A refined start has reached what its refinement reached.
+            points = found.points[chosen]
+            ends = [refine(self.space, U, self.criterion, rough=rough) for U in points]
         for end, original in zip(ends, found.values[chosen], strict=True):
-            same = np.abs(reached - original) <= _DISTINCT * max(original, 1e-3)
-            reached[same] = np.minimum(reached[same], end.value)
-        return replace(found, reached=reached, best=min(ends, key=lambda end: end.value))
-
-    def n_best(self, found: Found) -> int:
-        """Starts that reached the best value."""
-        best = found.best.value
-        return int(np.sum(found.reached <= best + _SAME[self.criterion] * max(best, 1e-3)))
+            same = np.abs(found.values - original) <= _DISTINCT * max(original, 1e-3)
+            found.points[same], found.values[same] = end.U, end.value
+        return ends
 
     def _descend_further(self, points: Array) -> list[Candidate]:
         """Quasi-Newton to the end, where Newton's equations are too large."""
-        ended = self._descend(squared_loss, unfold(self.space, points, 0.0), 1e-9, 200)
+        ended = self._descend(squared_loss, unfold(self.space, points, 0.0), 1e-9)
         return [
             candidate(self.space, U, self.criterion, converged=bool(slope <= 1e-6))
             for U, slope in zip(self._points(ended), ended.slope, strict=True)
         ]
 
-    def _all_routes(
-        self, starts: Array, on_caps: bool, detours: bool
-    ) -> tuple[Array, NDArray[np.intp]]:
-        """Descend on D2 directly, by way of no floors, and by way of higher floors.
-
-        Returns the points that were reached and the start that each of them belongs to.
-        """
-        space = self.space
+    def _descend_all(self, starts: Array, on_caps: bool, detours: bool) -> Array:
+        """Descend from every start, directly and by way of no floors: the better of both ends."""
+        space, loss = self.space, LOSSES[self.criterion]
+        X = unfold(space, starts) if on_caps else starts
+        points = self._points(self._descend(loss, X, 1e-7, report=True))
         free = (space.floors > 0) & (space.floors < 1)
-        routes = [space]
-        if detours and free.any():
-            for floors in (0.0, 0.5 + 0.5 * space.floors):
-                routes.append(replace(space, floors=np.where(free, floors, space.floors)))
-        reached, steps = [], _STEPS[self.criterion]
-        for route in routes:
-            X = unfold(route, route.onto_caps(starts)) if on_caps else starts
-            if route is not space:
-                first = self._descend(squared_loss, X, 1e-5, steps, route)
-                X = unfold(space, space.onto_caps(self._points(first, route)), 1e-2)
-            ended = self._descend(squared_loss, X, 1e-7, steps, report=True)
-            reached.append(self._points(ended))
-        return np.concatenate(reached), np.tile(np.arange(len(starts)), len(reached))
+        if not (detours and free.any()):
+            return points
+        route = replace(space, floors=np.where(free, 0.0, space.floors))
+        X = unfold(route, route.onto_caps(starts)) if on_caps else starts
+        first = space.onto_caps(self._points(self._descend(squared_loss, X, 1e-5, route), route))
+        others = self._points(self._descend(loss, unfold(space, first, 1e-2), 1e-7, report=True))
+        better = self._values(others) < self._values(points)
+        return np.where(better[:, None, None], others, points)
 
     def _descend(
-        self,
-        loss: Loss,
-        X: Array,
-        tol: float,
-        limit: float,
-        space: Caps | None = None,
-        *,
-        report: bool = False,
+        self, loss: Loss, X: Array, tol: float, space: Caps | None = None, *, report: bool = False
     ) -> Descent:
         def tell(_: int, value: float) -> None:
-            # The descent measures D2, which is no value of the other criteria.
+            # A smoothed loss is no value of its criterion.
             self.progress.step(value if self.criterion == "squared" else np.inf)
 
         return descend(
             on_spheres(space or self.space, loss),
-            X.reshape(len(X), -1),
+            X.reshape(len(X), self.space.k * self.space.m),
             tol=tol,
-            max_iter=int(min(self.max_iter, limit)),
+            max_iter=int(min(self.max_iter, _STEPS[self.criterion])),
             on_iteration=tell if report else None,
         )
 
     def _points(self, ended: Descent, space: Caps | None = None) -> Array:
         space = space or self.space
         X = ended.Z.reshape(len(ended.Z), space.k, space.m)
-        return space.onto_caps(fold(space, X / np.linalg.norm(X, axis=2, keepdims=True)))
+        return space.onto_caps(fold(space, _unit(X)))
 
     def _values(self, points: Array) -> Array:
         return criteria.values(self.criterion, residuals(self.space, points))
@@ -254,7 +205,8 @@ def structured_starts(space: Caps, B: Array, warm: Array, memory: Memory) -> Arr
         candidates.append(fitting[0])
     C = B.T @ space.R @ B
     values, vectors = np.linalg.eigh(C)
-    candidates.append(B @ _dense_exact(C, space.floors, memory))
+    exact = best_exact(C, np.minimum(space.floors, 1.0 - 1e-9))
+    candidates.append(B @ np.asarray((exact if exact.feasible else kept_threshold(C, memory)).T))
     candidates.append(B)
     candidates.append(B @ (vectors / np.sqrt(values)) @ vectors.T)
     candidates.append(B @ np.linalg.inv(np.linalg.cholesky(C)).T)
@@ -280,11 +232,3 @@ def midpoints(space: Caps, points: Array, n: int, rng: np.random.Generator) -> A
 
 def _unit(X: Array) -> Array:
     return np.asarray(X / np.linalg.norm(X, axis=2, keepdims=True))
-
-
-def _dense_exact(R: Array, floors: Array, memory: Memory) -> Array:
-    below_one = np.minimum(floors, 1.0 - 1e-9)
-    best = best_exact(R, below_one)
-    if best.feasible:
-        return np.asarray(best.T)
-    return np.asarray(kept_threshold(R, memory).T)

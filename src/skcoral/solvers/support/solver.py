@@ -94,8 +94,8 @@ def solve_support(
         minimise φ(off(TᵀRT))  subject to  t_jᵀRt_j = 1,  b_jᵀRt_j ≥ ρ_j,  T_ij = 0 off the support
 
     The problem is not convex. Structured starts come first; if a bound already meets their best,
-    that is the answer. Otherwise random starts follow, each along up to three routes (directly, by
-    way of the problem without floors, by way of higher floors), and hops from the best of them.
+    that is the answer. Otherwise random starts follow, each along two routes (directly, and by way
+    of the problem without floors), and hops from the best of them.
 
     Parameters
     ----------
@@ -155,16 +155,17 @@ def solve_unbounded(problem: SupportProblem) -> Solution:
     first = structured_starts(space, B, given, problem.memory)
     first = first[: max(1, problem.n_starts) + len(given)]
     n_random = problem.n_starts - len(first)
-    found = search.run(first, on_caps=True, keep=len(given))
-    found = search.polish(found, only_best=n_random > 0)
-    bounds.improve(found.best)
-    if n_random > 0 and not bounds.certifies(found.best):
+    found = search.run(first, on_caps=True)
+    best = search.polish(found, only_best=n_random > 0)
+    bounds.improve(best)
+    if n_random > 0 and not bounds.certifies(best):
         rng = np.random.default_rng(problem.random_state)
-        found = search.polish(search.explore(found, n_random, rng))
-        bounds.improve(found.best)
-    if problem.proof == "moments" and not bounds.certifies(found.best):
-        bounds.improve_by_moments(found.best)
-    return _solution(problem, search, found, bounds.best)
+        found = search.explore(found, n_random, rng)
+        best = min(best, search.polish(found), key=lambda end: end.value)
+        bounds.improve(best)
+    if problem.proof == "moments" and not bounds.certifies(best):
+        bounds.improve_by_moments(best)
+    return _solution(problem, search, found, best, bounds.best)
 
 
 class BestBound:
@@ -191,10 +192,8 @@ class BestBound:
             return
         self.frame_done = True
         squared = self.criterion == "squared"
-        norms: tuple[Norm, ...] = ("frobenius",)
-        if self.criterion == "absolute":
-            norms = ("frobenius", "nuclear")
-        for norm in norms:
+        more: tuple[Norm, ...] = ("nuclear",) if self.criterion == "absolute" else ()
+        for norm in ("frobenius", *more):
             frame = frame_bound(
                 self.space,
                 norm=norm,
@@ -234,17 +233,14 @@ class BestBound:
             self.progress.step(found.value, self.best.value)
 
 
-def exact_columns(problem: SupportProblem, T: Array) -> Array:
-    """Give every column its sign, unit variance, and its floor against rounding."""
-    space = problem.space
-    T = np.where(space.mask, T, 0.0)
+def _solution(
+    problem: SupportProblem, search: Search, found: Found, best: Candidate, bound: LowerBound
+) -> Solution:
+    R, space = problem.R, search.space
+    # Every column gets its sign, unit variance, and its floor against rounding.
+    T = np.where(space.mask, space.transform(best.U[None])[0], 0.0)
     T = T * np.where(problem.fidelity(T) < 0, -1.0, 1.0)
-    return raised_to_floors(problem.R, T, space.axes[:, 0].T, space.floors)
-
-
-def _solution(problem: SupportProblem, search: Search, found: Found, bound: LowerBound) -> Solution:
-    R, space, best = problem.R, search.space, found.best
-    T = exact_columns(problem, space.transform(best.U[None])[0])
+    T = raised_to_floors(R, T, space.axes[:, 0].T, space.floors)
     state = multipliers(space, best.U, best.half_slope)
     exact = best.worst <= EXACT
     if exact:
@@ -267,8 +263,8 @@ def _solution(problem: SupportProblem, search: Search, found: Found, bound: Lowe
         slopes=2.0 * state.floors / np.where(space.reach > 0, space.reach, 1.0),
         converged=best.converged,
         search=SupportSearch(
-            n_starts=len(found.reached),
-            n_best=search.n_best(found),
+            n_starts=len(found.values),
+            n_best=search.n_best(found, best),
             bound=bound.name,
             stationarity=0.0 if exact else state.stationarity,
             random_state=problem.random_state if isinstance(problem.random_state, int) else None,
