@@ -58,7 +58,7 @@ def test_edges_go_both_ways_and_the_input_is_unchanged():
         ({"z": ["a"]}, "'z'"),
         ([("a", "b", "c")], "pair"),
         ([("a", 9)], "position 9"),
-        (pd.DataFrame(WANTED, index=NAMES, columns=["a", "b", "c", "e"]), "'e'"),
+        (pd.DataFrame(WANTED, index=NAMES, columns=["a", "b", "c", "e"]), "columns.*e"),
         (7, "pair"),
         ("ab", "pair"),
     ],
