@@ -206,4 +206,4 @@ def support_bound(dual, info, name, rho, R, mask, B):
         return 0.5 * (total / max(1.0, float(np.abs(np.linalg.eigvalsh(M)).max())) - missing)
     value = max(total - 0.5 * np.sum(M * M) - 0.5 * missing, 0.0)
     pairs = k * (k - 1) / 2 if name == "worst" else 1
-    return value if name == "squared" else (value / pairs) ** 0.5
+    return value if name == "squared" or value / pairs > 1 else (value / pairs) ** 0.5

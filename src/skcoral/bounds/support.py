@@ -111,12 +111,7 @@ class _Bound:
         if norm == "nuclear":
             return (linear / _spectral_size(M, doubt, arithmetic) - float(p - k)) * 0.5
         value = linear - squares * 0.5 - 0.5 * (p - k)
-        if criterion == "squared":
-            return value
-        value = value.at_least(0.0)
-        if criterion == "worst":
-            value = value / max(k * (k - 1) / 2, 1.0)
-        return value.sqrt()
+        return _from_squares(criterion, value, max(k * (k - 1) / 2, 1.0))
 
     def _column(self, one: Proved, L: Array, M: Array, eta: float) -> Enclosure:
         """``θ + η ρ²``, with ``θ + η`` proved in coordinates that make R_Ω unity.
@@ -169,13 +164,7 @@ class _Bound:
         if self.criterion != "worst" and np.any(above != 1.0):
             raise CertificateError("the weights of a sum over pairs are one.")
         value = moment_bound(space, self.R, dual, self.arithmetic)
-        if self.criterion == "squared":
-            return value
-        if self.criterion == "worst":  # the largest square is no less than a mean of squares
-            total = exactly(above).total()
-            return (value / total).sqrt() if float(total.lower) > 0 else exactly(0.0)
-        # A sum of |r| ≤ 1 is at least that of their squares, and at least the root of it.
-        return value if float(value.lower) >= 1.0 else value.sqrt()
+        return _from_squares(self.criterion, value, exactly(above).total())
 
     def lifted(self) -> Enclosure:
         """The bound of the trade-off with ``H ⊗ R`` on the support; fixed columns are constants."""
@@ -219,6 +208,20 @@ class _Bound:
         short = Enclosure(low, high) - along(arithmetic, X, image)
         value: Enclosure = (short * (2.0 * lam)).total() + (gram * shifted).total()
         return ((value - up_to(rest) - penalty) / outside).at_least(0.0)
+
+
+def _from_squares(criterion: str, squares: Enclosure, total: Enclosure | float) -> Enclosure:
+    """What a bound of ``Σ ω r²`` says about the criterion, where the weights ω sum to ``total``.
+
+    The largest square is no less than their mean, and a sum of |r| ≤ 1 is at least that of their
+    squares and at least the root of it.
+    """
+    if criterion == "squared":
+        return squares
+    squares = squares.at_least(0.0)
+    if criterion == "worst":
+        return (squares / total).sqrt() if float(exactly(total).lower) > 0 else exactly(0.0)
+    return squares if float(squares.lower) >= 1.0 else squares.sqrt()
 
 
 def _factor_error(L: Array, R: Array, arithmetic: Arithmetic) -> tuple[Array, float, float]:

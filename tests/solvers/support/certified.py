@@ -1,4 +1,8 @@
-"""Support problems solved and certified, with arguments of the solver."""
+"""Support problems solved and certified, and what their answers are compared with."""
+
+import numpy as np
+import pytest
+import scipy.optimize as so
 
 from skcoral.certificates.certify import certify
 from skcoral.core.problem import Problem
@@ -8,3 +12,64 @@ from skcoral.solvers.support import solve_support as solve
 def solve_support(R, floors, mask, **options):
     problem = Problem.of(R, criterion=options.get("criterion", "squared"))
     return certify(problem, solve(R, floors, mask, **options))
+
+
+def value(criterion, R, T):
+    r = np.abs((T.T @ R @ T)[np.triu_indices(T.shape[1], 1)])
+    return float({"squared": r @ r, "worst": r.max(), "absolute": r.sum()}[criterion])
+
+
+def fidelity(R, B, T):
+    return np.diag(B.T @ R @ T) / np.sqrt(np.diag(B.T @ R @ B) * np.diag(T.T @ R @ T))
+
+
+def assert_feasible(R, mask, result, B=None):
+    """Zeros, unit variances, floors and the objective, by their definitions."""
+    T, B = result.T, np.eye(len(R)) if B is None else B
+    assert not T[~mask].any()
+    np.testing.assert_allclose(np.diag(T.T @ R @ T), 1, atol=1e-11)
+    np.testing.assert_allclose(result.fidelity, fidelity(R, B, T), atol=1e-9)
+    assert (result.fidelity >= result.rho_min - 1e-15).all()
+    assert result.objective == pytest.approx(value(result.criterion, R, T), abs=1e-10)
+    assert result.lower_bound <= result.objective
+
+
+def by_slsqp(R, mask, rho, n, seed=0, B=None, box=None):
+    """Least D2 of sequential quadratic programming, the paper's way, from several starts."""
+    rows, columns = np.nonzero(mask)
+    B = np.eye(len(R)) if B is None else B
+    unit = B / np.sqrt(np.diag(B.T @ R @ B))
+
+    def build(x):
+        T = np.zeros(mask.shape)
+        T[rows, columns] = x
+        return T
+
+    def objective(x):
+        T = build(x)
+        E = T.T @ R @ T
+        np.fill_diagonal(E, 0.0)
+        return 0.5 * np.sum(E * E), (2.0 * R @ T @ E)[rows, columns]
+
+    asked = [
+        {"type": "eq", "fun": lambda x: np.diag(build(x).T @ R @ build(x)) - 1.0},
+        {"type": "ineq", "fun": lambda x: np.diag(unit.T @ R @ build(x)) - rho},
+    ]
+    limits = None if box is None else np.column_stack([side[rows, columns] for side in box])
+    rng, best = np.random.default_rng(seed), np.inf
+    for _ in range(n):
+        T = build(rng.normal(size=len(rows)))
+        T *= np.sign(np.diag(unit.T @ R @ T)) / np.sqrt(np.diag(T.T @ R @ T))
+        options = {"maxiter": 300, "ftol": 1e-13}
+        found = so.minimize(
+            objective,
+            T[rows, columns],
+            jac=True,
+            method="SLSQP",
+            bounds=limits,
+            constraints=asked,
+            options=options,
+        )
+        if np.abs(asked[0]["fun"](found.x)).max() < 1e-7 and asked[1]["fun"](found.x).min() > -1e-7:
+            best = min(best, float(found.fun))
+    return best

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.optimize as so
 
 from skcoral import CORAL, decorrelate
 from skcoral.bounds.arithmetic import Floats
@@ -31,6 +30,8 @@ from skcoral.exceptions import (
 )
 from skcoral.models import load_model, save_model
 from skcoral.solvers.support import pattern
+
+from .certified import assert_feasible, by_slsqp, fidelity, value
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 sys.path.insert(0, str(EXAMPLES))
@@ -55,10 +56,6 @@ def problem(seed: int) -> tuple[Any, Any, Any]:
     return R, B, mask
 
 
-def fidelity(R: Any, B: Any, T: Any) -> Any:
-    return np.diag(B.T @ R @ T) / np.sqrt(np.diag(B.T @ R @ B) * np.diag(T.T @ R @ T))
-
-
 def reach(R: Any, b: Any, allowed: Any) -> float:
     """Largest correlation of a composite with combinations of allowed sources: a multiple R."""
     on = np.flatnonzero(allowed)
@@ -70,66 +67,6 @@ def reaches(R: Any, B: Any, mask: Any) -> Any:
     return np.array([reach(R, b, on) for b, on in zip(B.T, mask.T, strict=True)])
 
 
-def value(criterion: str, R: Any, T: Any) -> float:
-    r = np.abs((T.T @ R @ T)[np.triu_indices(T.shape[1], 1)])
-    return float({"squared": r @ r, "worst": r.max(), "absolute": r.sum()}[criterion])
-
-
-def by_slsqp(R: Any, B: Any, mask: Any, rho: Any, seed: int, n: int, box: Any = None) -> float:
-    """Least D2 of many starts of another solver."""
-    rows, columns = np.nonzero(mask)
-    k, unit = mask.shape[1], B / np.sqrt(np.diag(B.T @ R @ B))
-
-    def build(x: Any) -> Any:
-        T = np.zeros(mask.shape)
-        T[rows, columns] = x
-        return T
-
-    def objective(x: Any) -> Any:
-        T = build(x)
-        E = T.T @ R @ T
-        np.fill_diagonal(E, 0.0)
-        return 0.5 * np.sum(E * E), (2.0 * R @ T @ E)[rows, columns]
-
-    asked = [
-        {"type": "eq", "fun": lambda x: np.diag(build(x).T @ R @ build(x)) - 1.0},
-        {"type": "ineq", "fun": lambda x: np.diag(unit.T @ R @ build(x)) - rho},
-    ]
-    rng, best = np.random.default_rng(seed), np.inf
-    limits = (
-        None
-        if box is None
-        else [(box[0][i, j], box[1][i, j]) for i, j in zip(rows, columns, strict=True)]
-    )
-    for _ in range(n):
-        start = rng.normal(size=len(rows))
-        T = build(start)
-        T *= np.sign(np.diag(unit.T @ R @ T)) / np.sqrt(np.diag(T.T @ R @ T))
-        found = so.minimize(
-            objective,
-            T[rows, columns],
-            jac=True,
-            method="SLSQP",
-            bounds=limits,
-            constraints=asked,
-            options={"maxiter": 300, "ftol": 1e-13},
-        )
-        kept = all(np.abs(c["fun"](found.x)).max() < 1e-7 for c in asked[:1])
-        if kept and asked[1]["fun"](found.x).min() > -1e-7:
-            best = min(best, float(found.fun))
-    assert k == len(rho)
-    return best
-
-
-def assert_feasible(R: Any, B: Any, mask: Any, rho: Any, answer: Any) -> None:
-    T = answer.T
-    assert not T[~mask].any()
-    np.testing.assert_allclose(np.diag(T.T @ R @ T), 1.0, atol=1e-11)
-    np.testing.assert_allclose(answer.fidelity, fidelity(R, B, T), atol=1e-9)
-    assert (fidelity(R, B, T) >= rho - 1e-10).all()
-    np.testing.assert_allclose(answer.objective, value(answer.criterion, R, T), atol=1e-9)
-
-
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_answers_are_feasible_and_checked(seed: int, criterion: str) -> None:
@@ -137,7 +74,7 @@ def test_answers_are_feasible_and_checked(seed: int, criterion: str) -> None:
     for share in (0.0, 0.7, 0.95):
         rho = share * reaches(R, B, mask)
         answer = decorrelate(R, rho, criterion=criterion, support=mask, anchors=B, n_starts=12)
-        assert_feasible(R, B, mask, rho, answer)
+        assert_feasible(R, mask, answer, B)
         assert answer.lower_bound <= answer.objective
         assert check(answer, R).passed
         assert not verifier_problems(json.loads(certificate_text(answer, R)), R)
@@ -155,7 +92,7 @@ def test_another_solver_finds_nothing_better(seed: int) -> None:
     R, B, mask = problem(seed + 100)
     rho = 0.9 * reaches(R, B, mask)
     answer = decorrelate(R, rho, support=mask, anchors=B, n_starts=40)
-    other = by_slsqp(R, B, mask, rho, seed, 12)
+    other = by_slsqp(R, mask, rho, 12, seed, B)
     assert answer.objective <= other + 1e-7
     assert answer.lower_bound <= other + 1e-7
 
@@ -350,13 +287,13 @@ def test_signs_and_intervals_of_composites(seed: int) -> None:
     upper = np.where(B != 0, np.maximum(0.0, np.sign(B)) * 9.0, 0.3)
     rho = np.full(B.shape[1], 0.85)
     answer = decorrelate(R, rho, support=mask, anchors=B, bounds=(lower, upper), n_starts=10)
-    assert_feasible(R, B, mask, rho, answer)
+    assert_feasible(R, mask, answer, B)
     assert (np.where(mask, lower, 0) <= answer.T).all()
     assert (np.where(mask, upper, 0) >= answer.T).all()
     assert check(answer, R).passed
     loose = decorrelate(R, rho, support=mask, anchors=B, n_starts=10)
     assert answer.objective >= loose.lower_bound - 1e-9
-    other = by_slsqp(R, B, mask, rho, seed, 8, (lower, upper))
+    other = by_slsqp(R, mask, rho, 8, seed, B, (lower, upper))
     assert answer.objective <= other + 1e-6
 
 

@@ -1,7 +1,5 @@
 """Lower bounds against independent semidefinite programmes and against feasible points."""
 
-from dataclasses import replace
-
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -9,11 +7,7 @@ import scipy.linalg as sla
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skcoral import decorrelate
 from skcoral.bounds.support import proved_bound
-from skcoral.certificates import check
-from skcoral.core.solution import Certificate
-from skcoral.exceptions import CertificateError
 from skcoral.solvers.support.caps import feasible_set
 from skcoral.solvers.support.frame_relaxation import FrameBound, frame_bound
 from skcoral.solvers.support.lower_bounds import (
@@ -139,7 +133,7 @@ def test_least_norm_against_a_quadratic_programme(sparse_cases):
     for R, mask in sparse_cases:
         wanted, n_pairs = least_norm_programme(R, mask)
         least = least_norm_bound(R, mask)
-        assert least.n_pairs == n_pairs > 0
+        assert n_pairs > 0
         assert least.value == pytest.approx(wanted, abs=1e-7)
         assert least.value <= frame_bound(feasible_set(R, mask, np.zeros(len(R)))).value + 1e-9
 
@@ -221,30 +215,6 @@ def test_any_dual_point_bounds_any_feasible_point(seed, rho):
     assert proved_bound(R, space.floors, squares) <= 0.5 * np.sum(E * E) + 1e-10
     total = frame_certificate(space, point, "absolute", "nuclear").certificate
     assert proved_bound(R, space.floors, total) <= 0.5 * np.abs(E).sum() + 1e-10
-
-
-def test_tampered_certificates_are_refused(sparse_cases):
-    R, mask = sparse_cases[0]
-    p = len(R)
-    space = feasible_set(R, mask, np.zeros(p))
-    bound = frame_certificate(space, frame_bound(space), "squared", "frobenius")
-    arrays = dict(bound.certificate.arrays)
-    with pytest.raises(CertificateError, match="negative"):
-        proved_bound(
-            R,
-            np.zeros(p),
-            Certificate("support", {**arrays, "eta": -np.ones(p)}, bound.certificate.info),
-        )
-    with pytest.raises(CertificateError, match="4 by 4"):
-        proved_bound(np.eye(p + 1), np.zeros(p + 1), bound.certificate)
-    honest = decorrelate(R, 0.9, support=mask)
-    for kind, left_out in (("exact", ()), ("support", ("support",)), ("support", ("slope",))):
-        kept = {n: a for n, a in honest.certificate.arrays.items() if n not in left_out}
-        forged = Certificate(kind, kept, honest.certificate.info)
-        with pytest.raises(CertificateError, match="holds no array"):
-            check(replace(honest, certificate=forged), R)
-    weaker = Certificate("support", {**arrays, "P": 3 * arrays["P"]}, bound.certificate.info)
-    assert proved_bound(R, np.zeros(p), weaker) < bound.value
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")

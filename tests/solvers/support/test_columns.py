@@ -13,16 +13,12 @@ from skcoral.solvers.support.bounded_columns import nearest_column as nearest
 NAMES = [f"x{j}" for j in range(20)]
 
 
-def column_of(R, j, allowed, lower, upper):
-    return Column(R, np.eye(len(R))[j], allowed, lower, upper)
-
-
-def feasible_column(R, j, allowed, lower, upper, floor, names):
-    return feasible(column_of(R, j, allowed, lower, upper), floor, names[j], names)
+def feasible_column(R, j, allowed, lower, upper, floor):
+    return feasible(Column(R, np.eye(len(R))[j], allowed, lower, upper), floor, NAMES[j], NAMES)
 
 
 def nearest_column(R, j, allowed, lower, upper, floor, target):
-    return nearest(column_of(R, j, allowed, lower, upper), floor, target)
+    return nearest(Column(R, np.eye(len(R))[j], allowed, lower, upper), floor, target)
 
 
 def problem(seed):
@@ -72,7 +68,7 @@ def test_a_column_is_found_exactly_when_there_is_one(seed):
     free = np.where(allowed, lower, -9.0), np.where(allowed, upper, 9.0)
     exists = kept(points, R, j, *free, floor, 0.02).any()
     try:
-        t = feasible_column(R, j, allowed, lower, upper, floor, NAMES)
+        t = feasible_column(R, j, allowed, lower, upper, floor)
     except InfeasibleError:
         assert not exists
         return
@@ -86,7 +82,7 @@ def test_the_nearest_column(seed):
     R, j, allowed, lower, upper, floor, rng = problem(seed + 500)
     lower, upper = np.where(allowed, lower, 0.0), np.where(allowed, upper, 0.0)
     try:
-        safe = feasible_column(R, j, allowed, lower, upper, floor, NAMES)
+        safe = feasible_column(R, j, allowed, lower, upper, floor)
     except InfeasibleError:
         return
     target = safe + 0.15 * rng.normal(size=len(R)) * allowed
@@ -115,7 +111,7 @@ def test_most_columns_are_repaired():
         R, j, allowed, lower, upper, floor, rng = problem(seed + 900)
         lower, upper = np.where(allowed, lower, 0.0), np.where(allowed, upper, 0.0)
         try:
-            safe = feasible_column(R, j, allowed, lower, upper, floor, NAMES)
+            safe = feasible_column(R, j, allowed, lower, upper, floor)
         except InfeasibleError:
             continue
         free = allowed & (lower < upper)
@@ -138,9 +134,9 @@ def test_limits_of_the_variance_in_closed_form(p):
     R = np.full((p, p), r) + (1 - r) * np.eye(p)
     bound = np.full(p, b)
     with pytest.raises(InfeasibleError, match=r"variance of at most 0\.81;"):
-        feasible_column(R, 0, everything(p), -bound, bound, 0.0, NAMES)
+        feasible_column(R, 0, everything(p), -bound, bound, 0.0)
     wide = 1.2 * bound
-    t = feasible_column(R, 0, everything(p), -wide, wide, 0.0, NAMES)
+    t = feasible_column(R, 0, everything(p), -wide, wide, 0.0)
     assert t @ R @ t == pytest.approx(1.0)
     assert np.all(np.abs(t) <= wide + 1e-12)
 
@@ -150,11 +146,11 @@ def test_large_variances_are_found_at_corners_of_other_signs():
     R = np.array([[1.0, 0.1, 0.1], [0.1, 1.0, -0.9], [0.1, -0.9, 1.0]])
     # t₂ and t₃ of one sign have next to no variance; of two signs 2 t² (1 + .9)
     low, high = np.array([0.0, -0.55, -0.55]), np.array([0.05, 0.55, 0.55])
-    t = feasible_column(R, 0, everything(3), low, high, 0.0, NAMES)
+    t = feasible_column(R, 0, everything(3), low, high, 0.0)
     assert t @ R @ t == pytest.approx(1.0)
     assert t[1] * t[2] < 0
     with pytest.raises(InfeasibleError, match=r"fidelity above|was found"):
-        feasible_column(R, 0, everything(3), low, high, 0.5, NAMES)
+        feasible_column(R, 0, everything(3), low, high, 0.5)
 
 
 def test_many_coefficients():
@@ -164,7 +160,7 @@ def test_many_coefficients():
     A = rng.normal(size=(p, 40))
     R = np.corrcoef(A)
     bound = np.full(p, 0.35)
-    t = feasible_column(R, 0, everything(p), -bound, bound, 0.1, NAMES)
+    t = feasible_column(R, 0, everything(p), -bound, bound, 0.1)
     assert t @ R @ t == pytest.approx(1.0)
     assert np.all(np.abs(t) <= 0.35 + 1e-12)
     assert R[0] @ t >= 0.1 - 1e-9
@@ -175,20 +171,20 @@ def test_forced_variances():
     low = np.array([1.5, -np.inf])
     # least of 1.5² + 1.5 t + t² is at t = -0.75: 1.6875
     with pytest.raises(InfeasibleError, match=r"at least 1\.6875;"):
-        feasible_column(R, 0, everything(2), low, np.full(2, np.inf), 0.0, NAMES)
+        feasible_column(R, 0, everything(2), low, np.full(2, np.inf), 0.0)
     alone = np.array([True, False])
     with pytest.raises(InfeasibleError, match=r"at least 2\.25;.*'x0'"):
-        feasible_column(R, 0, alone, low, np.full(2, np.inf), 0.0, NAMES)
+        feasible_column(R, 0, alone, low, np.full(2, np.inf), 0.0)
 
 
 def test_fixed_coefficients():
     R = np.array([[1.0, 0.6], [0.6, 1.0]])
     one = np.array([1.0, 0.0])
-    np.testing.assert_array_equal(feasible_column(R, 0, everything(2), one, one, 1.0, NAMES), one)
+    np.testing.assert_array_equal(feasible_column(R, 0, everything(2), one, one, 1.0), one)
     with pytest.raises(InfeasibleError, match=r"at most 0\.25"):
-        feasible_column(R, 0, everything(2), 0.5 * one, 0.5 * one, 0.0, NAMES)
+        feasible_column(R, 0, everything(2), 0.5 * one, 0.5 * one, 0.0)
     with pytest.raises(InfeasibleError, match="fidelity above"):
-        feasible_column(R, 1, everything(2), one, one, 0.7, NAMES)
+        feasible_column(R, 1, everything(2), one, one, 0.7)
 
 
 def test_no_column_within_bounds_that_keep_it_from_its_floor():

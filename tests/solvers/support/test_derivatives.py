@@ -6,8 +6,7 @@ import pytest
 from skcoral import decorrelate
 from skcoral.bounds.support import proved_bound
 from skcoral.core import criteria
-from skcoral.solvers.support import exactness
-from skcoral.solvers.support.caps import feasible_set, fold
+from skcoral.solvers.support.caps import feasible_set
 from skcoral.solvers.support.frame_relaxation import _Barrier, frame_bound
 from skcoral.solvers.support.interior_point import refine
 from skcoral.solvers.support.lower_bounds import frame_certificate, multipliers, quadratic_form
@@ -32,28 +31,14 @@ def space(simulated):
     return R, mask, feasible_set(R, mask, np.array([0.9, 0.5, 0.0, 0.95, 0.8]))
 
 
-def points(caps, n, seed=0):
-    X = np.where(caps.valid, np.random.default_rng(seed).normal(size=(n, caps.p, caps.m)), 0.0)
-    return caps.onto_caps(fold(caps, X / np.linalg.norm(X, axis=2, keepdims=True)))
-
-
 def pairs(E):
     return E[:, *np.triu_indices(E.shape[1], 1)]
 
 
 @pytest.mark.parametrize("q", [2.0, 6.0, 80.0])
 def test_the_power_loss_is_the_norm_over_pairs(stack, q):
-    value, slope = power_loss(q)(stack)
+    value, _ = power_loss(q)(stack)
     np.testing.assert_allclose(value, np.linalg.norm(pairs(stack), ord=q, axis=1), rtol=1e-12)
-    # dvalue = Σ_ij C_ij dE_ij over ordered pairs
-    step = 1e-7
-    for i, j in ((0, 1), (2, 4)):
-        near = stack.copy()
-        near[:, i, j] += step
-        near[:, j, i] += step
-        change = (power_loss(q)(near)[0] - value) / step
-        np.testing.assert_allclose(2 * slope[:, i, j], change, atol=1e-4)
-    np.testing.assert_allclose(slope, slope.swapaxes(1, 2), rtol=1e-12)
 
 
 def test_losses_of_nothing():
@@ -72,11 +57,8 @@ def test_losses_of_nothing():
 
 def test_the_absolute_loss_is_the_sum_over_pairs(stack):
     for width in (1e-1, 1e-6):
-        value, slope = absolute_loss(width)(stack)
-        size = np.abs(pairs(stack))
-        wanted = np.sqrt(size**2 + width**2) - width
-        np.testing.assert_allclose(value, wanted.sum(axis=1), rtol=1e-12)
-        np.testing.assert_allclose(pairs(2 * slope), pairs(stack) / np.sqrt(size**2 + width**2))
+        wanted = np.sqrt(pairs(stack) ** 2 + width**2) - width
+        np.testing.assert_allclose(absolute_loss(width)(stack)[0], wanted.sum(axis=1), rtol=1e-12)
 
 
 def test_criteria_by_their_definition(stack):
@@ -164,17 +146,6 @@ def test_bounds_are_worth_what_their_certificate_proves(space, criterion, norm):
     assert bound.value > 1e-3
     proved = proved_bound(R, caps.floors, bound.certificate)
     assert bound.value == pytest.approx(proved, abs=1e-8)
-
-
-def test_exactness_in_words(space):
-    R, mask, _ = space
-    alone = exactness(R, np.eye(5, dtype=bool))  # no two variables share an output
-    assert alone.pair is not None
-    assert f"{alone.pair[0]} and {alone.pair[1]} share no output" in repr(alone)
-    undecided = exactness(R, mask)
-    assert undecided.pair is None
-    assert repr(undecided).startswith("Exactness(undecided: no order")
-    assert "Cholesky factor" in repr(exactness(R, np.ones((5, 5), dtype=bool)))
 
 
 @pytest.mark.parametrize("norm", ["frobenius", "nuclear"])

@@ -38,17 +38,10 @@ def assert_proof(R, mask, verdict):
     assert not T[~mask].any()
 
 
-def test_full_support_is_possible(simulated):
-    R = simulated(6)
-    verdict = exactness(R, np.ones((6, 6), dtype=bool))
-    assert verdict.verdict == "possible"
-    assert_proof(R, np.ones((6, 6), dtype=bool), verdict)
-
-
-def test_a_chain_needs_its_neighbours_on_one_side_only():
+def test_a_chain_needs_its_neighbours_on_one_side_at_least():
     R = ar1(7)
     mask = np.eye(7, dtype=bool) | np.eye(7, k=1, dtype=bool)
-    for half in (mask, mask.T):
+    for half in (mask, mask.T, np.ones_like(mask)):
         verdict = exactness(R, half)
         assert verdict.verdict == "possible"
         assert_proof(R, half, verdict)

@@ -24,11 +24,23 @@ def shuffled_frame():
         WANTED.astype(int),
         WANTED & ~np.eye(4, dtype=bool),
         WANTED.tolist(),
+        [tuple(row) for row in WANTED.tolist()],
+        list(WANTED),
         shuffled_frame(),
         {"b": ["a"], "a": ["c"]},
         {"b": "a", 0: 2},
     ],
-    ids=["mask", "zeros and ones", "no diagonal", "nested lists", "frame", "dict", "positions"],
+    ids=[
+        "mask",
+        "zeros and ones",
+        "no diagonal",
+        "nested lists",
+        "tuples",
+        "rows",
+        "frame",
+        "dict",
+        "positions",
+    ],
 )
 def test_every_way_of_saying_it_gives_the_same_mask(support):
     mask = pattern(support, NAMES)
@@ -94,10 +106,3 @@ def test_lists_of_zeros_and_ones_are_masks_and_tuples_are_edges():
     assert np.array_equal(pattern(scipy.sparse.csr_matrix(rows), names), wanted)
     assert np.array_equal(pattern([[1, 0], [1, 1]], names[:2]), [[True, False], [True, True]])
     assert np.array_equal(pattern([(1, 0), (1, 1)], names[:2]), [[True, True], [True, True]])
-
-
-def test_nested_lists_of_truth_values_are_masks():
-    names = ("a", "b", "c")
-    rows = [[True, True, False], [False, True, False], [True, False, True]]
-    for given in (rows, [tuple(row) for row in rows], [np.array(row) for row in rows]):
-        assert np.array_equal(pattern(given, names), np.array(rows))

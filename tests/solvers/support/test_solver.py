@@ -4,7 +4,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-import scipy.optimize as so
 
 from skcoral import decorrelate
 from skcoral.bounds.support import proved_bound
@@ -13,7 +12,7 @@ from skcoral.datasets import load_wine
 from skcoral.paper import run_protocol
 from skcoral.solvers.support import degrees_of_freedom, pattern, support_from_threshold
 
-from .certified import solve_support
+from .certified import assert_feasible, by_slsqp, solve_support
 
 
 def ar(coefficients, p):
@@ -37,60 +36,6 @@ def ar(coefficients, p):
 
 def band(p, width):
     return np.abs(np.subtract.outer(np.arange(p), np.arange(p))) <= width
-
-
-def assert_feasible(R, mask, result):
-    T = result.T
-    assert not T[~mask].any()
-    np.testing.assert_allclose(np.diag(T.T @ R @ T), 1, atol=1e-12)
-    assert (np.einsum("ij,ij->j", R, T) >= result.rho_min).all()
-    assert (result.fidelity >= result.rho_min).all()
-    E = T.T @ R @ T
-    np.fill_diagonal(E, 0)
-    i, j = np.triu_indices(len(R), 1)
-    attained = {
-        "squared": np.sum(E[i, j] ** 2),
-        "worst": np.abs(E).max(),
-        "absolute": np.abs(E[i, j]).sum(),
-    }[result.criterion]
-    assert result.objective == pytest.approx(attained, abs=1e-10)
-    assert result.lower_bound <= result.objective
-
-
-def slsqp(R, mask, floors, starts, seed=0):
-    """The paper's way: sequential quadratic programming with finite differences."""
-    p = len(R)
-    rows, columns = np.nonzero(mask)
-    rng = np.random.default_rng(seed)
-
-    def build(x):
-        T = np.zeros((p, p))
-        T[rows, columns] = x
-        return T
-
-    def value(x):
-        E = build(x).T @ R @ build(x)
-        return 0.5 * (np.sum(E * E) - np.sum(np.diag(E) ** 2))
-
-    constraints = [
-        {"type": "eq", "fun": lambda x: np.diag(build(x).T @ R @ build(x)) - 1},
-        {"type": "ineq", "fun": lambda x: np.diag(R @ build(x)) - floors},
-    ]
-    best = np.inf
-    for _ in range(starts):
-        T = np.where(mask, np.eye(p) + 0.5 * rng.normal(size=(p, p)), 0)
-        T /= np.sqrt(np.diag(T.T @ R @ T))
-        done = so.minimize(
-            value,
-            T[rows, columns],
-            method="SLSQP",
-            constraints=constraints,
-            options={"ftol": 1e-12},
-        )
-        feasible = max(abs(constraints[0]["fun"](done.x))) < 1e-6
-        if feasible and constraints[1]["fun"](done.x).min() > -1e-6:
-            best = min(best, done.fun)
-    return best
 
 
 # Oracles
@@ -120,8 +65,6 @@ def test_full_support_is_the_dense_problem(simulated, names, conic_optimum, p, r
 
 @pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
 def test_full_support_agrees_with_the_dense_solver(simulated, names, criterion):
-    from skcoral import decorrelate
-
     R = simulated(6)
     dense = decorrelate(R, 0.985, criterion=criterion)
     full = solve_support(
@@ -164,7 +107,7 @@ def test_as_good_as_the_papers_solver_from_many_starts(sparse_cases, names):
         for rho in (0.0, 0.9):
             p = len(R)
             result = solve_support(R, np.full(p, rho), mask, names=names(p))
-            assert result.objective <= slsqp(R, mask, np.full(p, rho), 6) + 1e-7
+            assert result.objective <= by_slsqp(R, mask, np.full(p, rho), 6) + 1e-7
             assert_feasible(R, mask, result)
 
 
@@ -292,8 +235,6 @@ def test_lower_floors_never_hurt(simulated, names, criterion):
 
 
 def test_no_floor_and_a_floor_of_zero_are_the_same_problem(paper_system):
-    from skcoral import decorrelate
-
     R, mask = paper_system
     zero = decorrelate(R, 0.0, support=mask, n_starts=5)
     none = decorrelate(R, None, support=mask, n_starts=5)

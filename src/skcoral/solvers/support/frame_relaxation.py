@@ -39,9 +39,9 @@ Norm = Literal["frobenius", "nuclear"]
 _Crosses = tuple[tuple[Array, Array], ...]
 
 _EPS = float(np.finfo(np.float64).eps)
-_SHRINK = 0.1
-_WIDTH = 0.1
-_CENTERED = 0.5
+_SHRINK = 0.1  # of the barrier, each time that a point is centred
+_WIDTH = 0.1  # slack of the first point; entries of M are of the order one
+_CENTERED = 0.5  # decrement, in units of the barrier, at which it shrinks
 # Up to here a Newton system is factorised; beyond, it is solved by conjugate gradients.
 DENSE_LIMIT = 60
 

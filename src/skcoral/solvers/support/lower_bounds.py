@@ -42,10 +42,10 @@ from skcoral.solvers.support.moment_admm import bound_by_moments
 from skcoral.solvers.support.moments import Relaxation
 from skcoral.solvers.support.pattern import Mask
 
-_ON_RIM = 1e-7
+_ON_RIM = 1e-7  # a floor binds if the fidelity is no further above it
 _EPS = float(np.finfo(np.float64).eps)
-_MAX_PAIRS = 2000
-_MAX_FORM = 3000
+_MAX_PAIRS = 2000  # of disjoint rows; one equation each, the strongest first
+_MAX_FORM = 3000  # coefficients; the eigenvalues of a larger form take longer than the search
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,6 @@ class LeastNorm(FrameBound):
 
     pair: tuple[int, int] | None = None
     partial_correlation: float = 0.0
-    n_pairs: int = 0
 
 
 def least_norm_bound(R: Array, mask: Mask) -> LeastNorm:
@@ -107,7 +106,6 @@ def least_norm_bound(R: Array, mask: Mask) -> LeastNorm:
         np.zeros(p),
         pair=pair,
         partial_correlation=float(partial[pair]),
-        n_pairs=len(i),
     )
 
 
@@ -119,23 +117,21 @@ def frame_certificate(
     P = root @ bound.M @ root.T
     name = "least-norm" if isinstance(bound, LeastNorm) else "frame"
     value = max(bound.value, 0.0)
-    if norm == "frobenius" and criterion != "squared":  # by Cauchy–Schwarz
-        pairs = max(space.k * (space.k - 1) / 2, 1.0)
-        value = float(np.sqrt(value / pairs if criterion == "worst" else value))
+    if norm == "frobenius":
+        value = from_squares(criterion, value, max(space.k * (space.k - 1) / 2, 1.0))
     arrays = {"P": 0.5 * (P + P.T), "eta": bound.eta, "support": space.mask.astype(np.float64)}
     info = {"bound": name, "criterion": criterion, "norm": norm}
     return LowerBound(value, name, Certificate("support", arrays, info))
 
 
-def from_squares(criterion: Criterion, value: float) -> float:
-    """What a bound on the sum of squares, or on the largest square, says about the criterion.
+def from_squares(criterion: Criterion, value: float, pairs: float = 1.0) -> float:
+    """What a bound on a sum of squares over pairs, or on the largest square, says of a criterion.
 
-    A sum of |r| is at least the root of the sum of squares, and because no |r| exceeds one also at
-    least that sum: an absolute value is no polynomial, so moments of degree four say no more.
+    An absolute value is no polynomial: moments of degree four say no more about it.
     """
     if criterion == "squared":
         return value
-    return float(np.sqrt(value)) if criterion == "worst" else float(max(value, np.sqrt(value)))
+    return float(np.sqrt(value / pairs) if criterion == "worst" else max(value, np.sqrt(value)))
 
 
 def to_squares(criterion: Criterion, value: float) -> float:
