@@ -53,8 +53,6 @@ class FrameBound:
     value: float
     M: Array  # multiplier of F − I, in the coordinates of the Cholesky factor of R
     eta: Array  # multipliers of the squared floors
-    gap: float = 0.0  # how far the value can be from the optimum of the relaxation
-    n_iter: int = 0
 
 
 def block_forms(frames: Array, M: Array) -> Array:
@@ -80,31 +78,31 @@ def frame_bound(
     stop_at: float = np.inf,
     tol: float = 1e-9,
     max_iter: int = 200,
-    on_iteration: Callable[[int, float], object] | None = None,
+    on_iteration: Callable[[float], object] | None = None,
 ) -> FrameBound:
     """Maximise the dual of the frame relaxation, from the M of another bound if given.
 
     The Frobenius norm bounds D2, the nuclear one the absolute sum. The search ends with a bound of
     ``stop_at``, or within ``tol`` of the optimum, relative to its size. ``on_iteration`` is given
-    the step and the best bound so far.
+    the best bound so far.
     """
     barrier = _Barrier(caps, norm)
     M = np.zeros((caps.p, caps.p)) if start is None else 0.9 * start
     if norm == "nuclear":
         M = M * min(1.0, 0.9 / max(float(np.linalg.norm(M, 2)), 1e-300))
     mu, phi = barrier.inside(M, _WIDTH)
-    best = FrameBound(-np.inf, M, np.zeros(caps.k), np.inf)
+    best = FrameBound(-np.inf, M, np.zeros(caps.k))
     tau = _WIDTH / 3
-    for n_iter in range(1, max_iter + 1):
+    for _ in range(max_iter):
         step, decrement = barrier.newton(M, mu, phi, tau)
         moved = barrier.move(M, mu, phi, tau, step) if np.isfinite(decrement) else None
         if moved is not None:
             M, mu, phi = moved
         value, gap = barrier.bound(M, mu, phi), barrier.order * tau
         if value > best.value:
-            best = FrameBound(value, M, barrier.floor_multipliers(mu, phi), gap, n_iter)
+            best = FrameBound(value, M, barrier.floor_multipliers(mu, phi))
         if on_iteration is not None:
-            on_iteration(n_iter, best.value)
+            on_iteration(best.value)
         if best.value >= stop_at:
             break
         if decrement < _CENTERED:

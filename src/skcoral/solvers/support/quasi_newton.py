@@ -22,12 +22,11 @@ _PATIENCE = 3
 
 @dataclass
 class Descent:
-    """Where a batch of starts ended: points, values, gradient lengths, and iterations used."""
+    """Where a batch of starts ended: points, values and gradient lengths."""
 
     Z: Array
     value: Array
     slope: Array
-    n_iter: int
 
 
 def descend(
@@ -36,7 +35,7 @@ def descend(
     *,
     tol: float,
     max_iter: int,
-    on_iteration: Callable[[int, float], None] | None = None,
+    on_iteration: Callable[[float], None] | None = None,
 ) -> Descent:
     """Minimise ``function`` from every row of Z; no row ever gets worse than its start.
 
@@ -45,13 +44,13 @@ def descend(
     """
     out = Z.copy()
     value, gradient = function(Z, np.arange(len(Z)))
-    final = Descent(out, value.copy(), np.sqrt(_dot(gradient, gradient)), 0)
+    final = Descent(out, value.copy(), np.sqrt(_dot(gradient, gradient)))
     alive = np.flatnonzero(final.slope > tol)
     Z, value, gradient = Z[alive], value[alive], gradient[alive]
     pairs: list[tuple[Array, Array, Array]] = []
     scale = np.ones(len(alive))
     idle = np.zeros(len(alive))
-    for n_iter in range(1, max_iter + 1):
+    for _ in range(max_iter):
         if not len(alive):
             break
         direction = -_two_loops(gradient, pairs, scale)
@@ -77,9 +76,8 @@ def descend(
         Z, value, gradient = Z_new, value_new, gradient_new
         slope = np.sqrt(_dot(gradient, gradient))
         out[alive], final.value[alive], final.slope[alive] = Z, value, slope
-        final.n_iter = n_iter
         if on_iteration is not None:
-            on_iteration(n_iter, float(final.value.min()))
+            on_iteration(float(final.value.min()))
         keep = (slope > tol) & (idle < _PATIENCE)
         if not keep.all():
             alive, Z, value, gradient = alive[keep], Z[keep], value[keep], gradient[keep]

@@ -64,11 +64,16 @@ class Found:
     points: Array
     values: Array
 
+    @classmethod
+    def of(cls, points: Array, values: Array) -> Found:
+        """Put points in the order of their values."""
+        order = np.argsort(values, kind="stable")
+        return cls(points[order], values[order])
+
     def merge(self, other: Found) -> Found:
         """The ends of both searches together."""
-        values = np.concatenate((self.values, other.values))
-        order = np.argsort(values, kind="stable")
-        return Found(np.concatenate((self.points, other.points))[order], values[order])
+        points = np.concatenate((self.points, other.points))
+        return Found.of(points, np.concatenate((self.values, other.values)))
 
 
 @dataclass(frozen=True)
@@ -100,11 +105,10 @@ class Search:
             before = self._values(starts)
             points = np.where((before < values)[:, None, None], starts, points)
             values = np.minimum(before, values)
-        order = np.argsort(values, kind="stable")
-        found = Found(points[order], values[order])
+        found = Found.of(points, values)
         if self.criterion != "squared" and found.values[0] > _NOTHING_LEFT:
             self._refine(found, max(_LEAST_REFINED, int(_REFINED_SHARE * len(starts))), rough=True)
-            found = found.merge(Found(points[:0], values[:0]))
+            found = Found.of(found.points, found.values)
             self.progress.step(float(found.values[0]))
         return found
 
@@ -159,7 +163,7 @@ class Search:
     def _descend(
         self, loss: Loss, X: Array, tol: float, space: Caps | None = None, *, report: bool = False
     ) -> Descent:
-        def tell(_: int, value: float) -> None:
+        def tell(value: float) -> None:
             # A smoothed loss is no value of its criterion.
             self.progress.step(value if self.criterion == "squared" else np.inf)
 

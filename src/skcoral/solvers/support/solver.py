@@ -200,7 +200,7 @@ class BestBound:
                 start=self.least.M,
                 stop_at=found.value - self._gap(found) if squared else np.inf,
                 tol=self._frame_tol(),
-                on_iteration=lambda _, value: self.progress.step(
+                on_iteration=lambda value: self.progress.step(
                     found.value, value if squared else 0.0
                 ),
             )
