@@ -141,13 +141,9 @@ def test_semicolons_and_decimal_commas_when_declared():
     assert np.array_equal(values, [[1.5, 2.0], [-3.25, 10.0]])
 
 
-def test_latin_1_when_declared():
-    table = open_table("größe,b\n1,2\n".encode("latin-1"), encoding="latin-1")
-    assert table.names == ("größe", "b")
-
-
-def test_utf_16_when_declared():
-    table = open_table("größe,b\n1,2\n".encode("utf-16"), encoding="utf-16")
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_encodings_when_declared(encoding):
+    table = open_table("größe,b\n1,2\n".encode(encoding), encoding=encoding)
     assert table.names == ("größe", "b")
 
 

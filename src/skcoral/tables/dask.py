@@ -46,9 +46,8 @@ def moments(data: Any, *, sample_weight: Any = None) -> Moments:
             merge(level[start : start + _MERGED_AT_ONCE])
             for start in range(0, len(level), _MERGED_AT_ONCE)
         ]
-    (merged,) = dask.compute(level[0])
-    result: Moments = merged
-    return result
+    merged: Moments = dask.compute(level[0])[0]
+    return merged
 
 
 def fit(estimator: CORAL, data: Any, *, sample_weight: Any = None) -> CORAL:

@@ -263,16 +263,12 @@ def keeping(read: Read) -> Read:
 
 @dataclass(frozen=True)
 class Complete:
-    """The complete rows of a batch as numbers, with their weights where these were asked for.
-
-    ``kept`` tells which rows of the batch are complete, and ``dropped`` where the others stand in
-    the file.
-    """
+    """The complete rows of a batch as numbers, with their weights where these were asked for."""
 
     values: Array
     weights: Array | None
-    kept: NDArray[np.bool_]
-    dropped: list[int]
+    kept: NDArray[np.bool_]  # which rows of the batch are complete
+    dropped: list[int]  # where the others stand in the file
     batch: Batch
 
 

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -53,34 +53,19 @@ def quiet(label: str) -> Iterator[Callable[[float | None], None]]:
 
 @dataclass(frozen=True)
 class Request:
-    """Which columns are variables, what others are for, and how correlations are estimated.
+    """Which columns are variables, what others are for, and how correlations are estimated."""
 
-    Attributes
-    ----------
-    columns, exclude, include : tuple of str
-        The variables, all that hold numbers by default; columns that are none; columns that are
-        variables although they look like ids, years or weights.
-    weights, target : str or None
-        Columns of row weights and of the outcome: no variables.
-    labels : tuple of str
-        Further columns that are no variables: dates, groups.
-    covariance : str or None
-        An estimator of scikit-learn for the correlations.
-    in_memory : bool
-        Whether all rows are needed at once.
-    dense : bool
-        Whether a p × p matrix is needed even where columns are more than twice the rows.
-    """
-
-    columns: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    include: tuple[str, ...] = ()
-    weights: str | None = None
-    target: str | None = None
-    labels: tuple[str, ...] = ()
-    covariance: str | None = None
-    in_memory: bool = False
-    dense: bool = False
+    columns: tuple[str, ...] = ()  # the variables; all that hold numbers by default
+    exclude: tuple[str, ...] = ()  # columns that are no variables
+    include: tuple[str, ...] = ()  # variables that look like ids, years or weights
+    weights: str | None = None  # the column of row weights, no variable
+    target: str | None = None  # the outcome, no variable
+    labels: tuple[str, ...] = ()  # further columns that are no variables: dates, groups
+    covariance: str | None = None  # an estimator of scikit-learn for the correlations
+    in_memory: bool = False  # all rows are needed at once
+    dense: bool = (
+        False  # a p × p matrix is needed even with more than twice as many columns as rows
+    )
 
 
 @dataclass(frozen=True)
@@ -93,8 +78,14 @@ class Rows:
     kept: NDArray[np.bool_]  # which rows of the table they are
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Choice:
+@dataclass(frozen=True)
+class Dataset:
+    """The chosen variables of a table, or of a matrix; see :meth:`OpenedFile.choose`."""
+
+    table: Table
+    content: TableProfile
+    names: tuple[str, ...]
+    _: KW_ONLY
     constant: tuple[str, ...] = ()  # numeric columns that never change
     doubtful: Mapping[str, Doubt] = field(default_factory=dict)  # left out: ids, years, weights
     matrix: NamedMatrix | None = None  # where the file holds one
@@ -102,26 +93,6 @@ class _Choice:
     progress: Progress = field(default=quiet, compare=False)
     #: Where incomplete rows stand in the file, as far as it was read.
     incomplete: list[int] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Dataset(_Choice):
-    r"""The chosen variables of a table, or of a matrix; see :meth:`OpenedFile.choose`.
-
-    Examples
-    --------
-    >>> from skcoral.workflow.opening import open_file
-    >>> rows = b"a,b,c\n1.5,2,1\n2,4.5,0\n3,5,2\n4,9,\n5,9.5,3\n6,13,1\n"
-    >>> data = open_file(rows, name="six.csv").choose(Request(target="c"))
-    >>> data.names, data.estimate.n_rows
-    (('a', 'b'), 6)
-    >>> data.fit({"rho_min": 0.9}).measured.headline().split(",")[0]
-    'Largest correlation 0.98 → 0.45'
-    """
-
-    table: Table
-    content: TableProfile
-    names: tuple[str, ...]
 
     @property
     def passed_through(self) -> tuple[str, ...]:

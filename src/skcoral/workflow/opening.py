@@ -8,6 +8,7 @@ from typing import Any
 
 from skcoral.core.arrays import Array
 from skcoral.core.limits import current
+from skcoral.core.validation import listing
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.tables.columns import TableProfile, profile, select_variables
 from skcoral.tables.matrices import NamedMatrix, matrix_in, read_matrix
@@ -73,15 +74,8 @@ class OpenedFile:
             exclude=(*request.exclude, *aside),
             include=request.include,
         )
-        constant, doubtful = chosen.constant, chosen.doubtful
-        return Dataset(
-            self.table,
-            self.content,
-            chosen.variables,
-            constant=constant,
-            doubtful=doubtful,
-            **known,
-        )
+        known |= {"constant": chosen.constant, "doubtful": chosen.doubtful}
+        return Dataset(self.table, self.content, chosen.variables, **known)
 
     def _part_of_matrix(self, matrix: NamedMatrix, request: Request) -> NamedMatrix:
         label = self.table.label
@@ -104,8 +98,6 @@ class OpenedFile:
         wanted = None if fitted is None else [str(name) for name in fitted]
         missing = [name for name in wanted or () if name not in self.table.names]
         if missing:
-            from skcoral.core.validation import listing
-
             raise InvalidTableError(
                 f"{self.table.label}: columns of the model are missing: "
                 f"{listing(missing, quote='')}.\n"
@@ -131,24 +123,11 @@ def open_file(
     progress: Progress = quiet,
     **reading: Any,
 ) -> OpenedFile:
-    r"""Open a file and look at its columns.
+    """Open a file, with the options ``reading`` of ``open_table``, and look at its columns.
 
-    Parameters
-    ----------
-    source : path, bytes or binary file
-        As :func:`skcoral.tables.open_table` takes it, with the options ``reading``.
-    matrix : bool, optional
-        Whether the file holds a correlation or covariance matrix; recognised by default.
-    in_memory : bool
-        Refuse a table with more cells than may be held in memory.
-    progress : callable
-        Given what is being done, a context that takes the fraction done.
-
-    Examples
-    --------
-    >>> opened = open_file(b"who,a,b\nx,1,2\ny,2,4.5\nz,3,5\n", name="three.csv")
-    >>> opened.offered, opened.reasons
-    (('a', 'b'), {'who': "no numbers, such as 'x'"})
+    Whether it holds a correlation or covariance ``matrix`` is recognised unless it is said.
+    ``in_memory`` refuses a table with more cells than may be held in memory, and ``progress`` is
+    given what is being done and returns a context that takes the fraction done.
     """
     if matrix:
         table, content, found = read_matrix(source, **reading)

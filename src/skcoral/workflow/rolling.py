@@ -33,16 +33,8 @@ _FIGURES = ("rows", "missing", "status", *_NUMBERS, "min_fidelity", "weakest", "
 class RollingPass:
     """One pass over a file: the windows of its groups, their figures, and the rows written.
 
-    Parameters
-    ----------
-    data : Dataset
-        The variables.
-    settings : dict
-        Of the windows, as :func:`skcoral.panels.rolling` takes them.
-    date : str, optional
-        The column of dates, in increasing order.
-    by : sequence of str
-        Columns of groups with windows of their own.
+    ``settings`` are those of :func:`skcoral.panels.rolling`, ``date`` is the column of dates, in
+    increasing order, and ``by`` are columns of groups with windows of their own.
     """
 
     def __init__(
