@@ -28,7 +28,10 @@ from skcoral.solvers.support.quasi_newton import Rows, descend
 from skcoral.solvers.support.search import distinct, random_starts
 from skcoral.solvers.support.solver import SupportProblem, solve_unbounded
 
-_ROUNDS = 7  # of the augmented Lagrangian; its weight grows to 3^7 times the first one
+# Rounds of the augmented Lagrangian, whose weight grows threefold in each: on the squares first,
+# because smoothed losses lead every start towards the same few bounds.
+_ROUNDS = 7
+_ON_SQUARES = 2
 _REPAIRED = 6  # candidates that are made feasible and refined
 _LARGEST_NEWTON = 700  # coefficients; beyond, a Newton step takes longer than the whole search
 _WIDTHS = (1e-3, 1e-6, 1e-9)  # of the room that the interior-point method has, in turn
@@ -139,8 +142,9 @@ def _augmented(
         return value, back.swapaxes(0, 1)
 
     X = U = starts
-    for _ in range(_ROUNDS):
-        function = on_spheres(space, LOSSES[criterion], penalty)
+    for turn in range(_ROUNDS):
+        loss = LOSSES["squared" if turn < _ON_SQUARES else criterion]
+        function = on_spheres(space, loss, penalty)
         X = descend(function, X.reshape(len(X), -1), tol=1e-7, max_iter=80).Z.reshape(starts.shape)
         U = fold(space, X / np.linalg.norm(X, axis=2, keepdims=True))
         multipliers = excess(U, np.arange(len(U)))
