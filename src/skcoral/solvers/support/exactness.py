@@ -17,7 +17,7 @@ from skcoral.solvers.support.frame_relaxation import frame_bound
 from skcoral.solvers.support.lower_bounds import least_norm_bound
 from skcoral.solvers.support.pattern import DegreesOfFreedom, Mask, degrees_of_freedom, pattern
 
-_MAX_TRIES = 20_000  # orders of elimination; some seconds at p = 50
+_MAX_TRIES = 20_000  # eliminations
 
 
 @dataclass(frozen=True)

@@ -25,11 +25,11 @@ from skcoral.core.criteria import Criterion
 from skcoral.solvers.support.caps import Caps
 from skcoral.solvers.support.objectives import residuals
 
-_SHRINK = 0.2  # of the barrier; a tenth costs as many steps again to return to the centre
+_SHRINK = 0.2  # of the barrier, each time that a point is centred
 _CENTERED = 0.1  # decrement, in units of the barrier, at which it shrinks
-_FIRST_BARRIER = 1e-3  # relative to the criterion: a larger one would forget the start
-_ROUGH_BARRIER = 1e-5  # relative to the criterion: enough digits to rank candidates
-_LAST_BARRIER = 1e-13  # the criterion is then known to about this times the number of pairs
+_FIRST_BARRIER = 1e-3  # relative to the criterion
+_ROUGH_BARRIER = 1e-5  # relative to the criterion: to rank candidates
+_LAST_BARRIER = 1e-13  # absolute
 _TO_BOUNDARY = 0.99  # how far a step may go towards a bound
 
 

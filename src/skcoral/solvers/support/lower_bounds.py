@@ -45,7 +45,7 @@ from skcoral.solvers.support.pattern import Mask
 _ON_RIM = 1e-7  # a floor binds if the fidelity is no further above it
 _EPS = float(np.finfo(np.float64).eps)
 _MAX_PAIRS = 2000  # of disjoint rows; one equation each, the strongest first
-_MAX_FORM = 3000  # coefficients; the eigenvalues of a larger form take longer than the search
+_MAX_FORM = 3000  # coefficients, the size of a matrix whose eigenvalues are wanted
 
 
 @dataclass(frozen=True)

@@ -62,8 +62,7 @@ def absolute_loss(width: float) -> Loss:
     return loss
 
 
-# What a descent minimises instead of each criterion. Smoother losses (4, 0.05) end further from the
-# optima of the criterion, sharper ones (16, 0.01) need more steps.
+# What a descent minimises instead of each criterion: smooth, and near it.
 LOSSES: dict[str, Loss] = {
     "squared": squared_loss,
     "worst": power_loss(8.0),

@@ -14,7 +14,7 @@ Rows = NDArray[np.intp]
 # Values (s,) and gradients (s, n) of points (s, n); the second argument says which starts they are.
 Function = Callable[[Array, Rows], tuple[Array, Array]]
 
-_MEMORY = 8  # pairs of steps and gradients; each costs as much as a tenth of an evaluation
+_MEMORY = 8  # pairs of steps and gradients
 _BACKTRACKS = 20  # of at least a half: the last step is a millionth of the first
 # Steps without a visible improvement after which a row is as good as rounding lets it be.
 _PATIENCE = 3

@@ -21,8 +21,7 @@ from skcoral.solvers.support.quasi_newton import Descent, descend
 
 # Steps of a descent: the ends of smoothed losses are only starts of the interior-point method.
 _STEPS: dict[str, float] = {"squared": np.inf, "worst": 120, "absolute": 120}
-# Worst pair and absolute sum: the share of the starts whose ends are refined roughly. Without it
-# some ends of smooth losses, which rank candidates badly, would hide better ones.
+# Worst pair and absolute sum: the share of the starts whose ends are refined roughly.
 _REFINED_SHARE = 0.25
 _LEAST_REFINED = 2
 # Candidates that are refined in the end.
@@ -32,9 +31,9 @@ _SAME = {"squared": 1e-6, "worst": 1e-3, "absolute": 1e-3}
 # Half of the random starts lie between the best few so far and random points, in rounds.
 _ROUNDS = 4
 _PARENTS = 5
-_APART = 1e-3  # parents differ by this, relatively: variants of one optimum lead back to it
-_DISTINCT = 1e-6  # well above the accuracy of a descent
-_LARGEST_NEWTON = 700  # coefficients; a Newton step on more takes longer than a whole descent
+_APART = 1e-3  # parents differ by this, relatively
+_DISTINCT = 1e-6  # relative
+_LARGEST_NEWTON = 700  # coefficients, one equation each
 _NOTHING_LEFT = 1e-13
 
 Callback = Callable[[int, float, float], object]
