@@ -225,7 +225,8 @@ class _Reader:
         self._check_text(block, line)
         kinds = {str(j): pa.string() for j in range(width)}
         if not block.strip(b"\r\n"):
-            return range(0), pa.schema(kinds).empty_table(), len(_LINE_END.findall(block))
+            n_lines = _count(block, _NEW_LINE) + _count(block, _RETURN) - block.count(b"\r\n")
+            return range(0), pa.schema(kinds).empty_table(), n_lines
         mark = codecs.BOM_UTF8 if block.startswith(codecs.BOM_UTF8) else b""  # one is dropped
         try:
             cells = arrow.read_csv(
