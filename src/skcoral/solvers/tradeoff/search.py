@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 
 from skcoral.core import criteria
 from skcoral.core.arrays import (
-    Array,
     identity,
     submatrix,
     to_device,
     to_host,
 )
-from skcoral.core.problem import Settings
 from skcoral.solvers.exact import BestExact, ExactThreshold, best_exact
 from skcoral.solvers.tradeoff.binding import (
     Candidate,
@@ -31,11 +29,10 @@ from skcoral.solvers.tradeoff.binding import (
 )
 from skcoral.solvers.tradeoff.equations import FORMED
 from skcoral.solvers.tradeoff.feasible import (
-    CLOSE,
     subgradient,
     with_fixed,
 )
-from skcoral.solvers.tradeoff.interior import Allowance, Progress, follow
+from skcoral.solvers.tradeoff.interior import Progress, follow
 from skcoral.solvers.tradeoff.lexicographic import break_ties
 from skcoral.solvers.tradeoff.newton import ACCURATE, Stationary, entry, refine
 from skcoral.solvers.tradeoff.pairs import Quadratic
@@ -62,51 +59,18 @@ _GOALS, _ROUGH_GOALS = (1e-6, ACCURATE), (2e-5, 1e-8)
 _PASSING = 1e-2  # residual at which floors join again that a far start took for idle
 
 
-class Search:
+class Search(Scaled):
     """One problem, and the steps spent on it."""
 
-    def __init__(self, task: Scaled, settings: Settings) -> None:
-        self.task, self.R, self.floors, self.omega = task, task.R, task.floors, task.omega
-        self.top, self.criterion, self.even = task.top, task.criterion, task.even
-        self.callback = settings.callback
-        R, floors, omega = task.R, task.floors, task.omega
-        self.tol, self.max_iter = settings.tol, settings.max_iter
-        # Floors this close to one leave an interior that rounding fills.
-        self.solved_floors = np.where(floors > CLOSE, 1.0, floors)
-        self.used = 0
-        self.work, self.most_work = 0.0, np.inf  # multiply-adds spent, and allowed
-        self.by_slack = False  # whether binding floors are guessed by their slack alone
-        self.share = 1.0  # of the objective that the products make up where the path has come to
-        self.rough = False  # whether to end as soon as the gap is within the tolerance
-        self.exact: BestExact | ExactThreshold | None = None  # if known, of all variables
-        positive = floors > 0
-        live = (omega > 0) & np.outer(positive, positive)
-        # Whether idle outputs are uncorrelated with all others at every optimum.
-        self.separable = self.criterion == "squared" and bool(
-            np.all(live | np.eye(len(floors), dtype=bool) | ~np.outer(positive, positive))
-        )
-        # A variable none of whose pairs counts is left to the tie-break from the beginning.
-        self.active = np.flatnonzero(live.any(axis=0))
-        whole = len(self.active) == len(floors)
-        self.inner_omega = omega if whole else omega[np.ix_(self.active, self.active)]
-        self.problem: Problem | None = None
-        if len(self.active):
-            self.problem = Problem(
-                R if whole else submatrix(R, self.active, self.active),
-                self.solved_floors[self.active],
-                self.inner_omega > 0,
-            )
+    by_slack = False  # whether binding floors are guessed by their slack alone
+    share = 1.0  # of the objective that the products make up where the path has come to
+    rough = False  # whether to end as soon as the gap is within the tolerance
+    exact: BestExact | ExactThreshold | None = None  # if known, of all variables
 
     @property
     def goals(self) -> tuple[float, float]:
         """Residuals of Newton's method."""
         return _ROUGH_GOALS if self.rough else _GOALS
-
-    @classmethod
-    def of(cls, R: Any, floors: Array, settings: Settings) -> Search | None:
-        """Scale the weights; None if all of them are zero."""
-        task = Scaled.of(R, floors, settings)
-        return None if task is None else cls(task, settings)
 
     def run(self) -> Solved:
         """Follow the path from a cold start."""
@@ -153,10 +117,6 @@ class Search:
             best = replace(self._whole(problem, state), unique=False)
         return replace(best, n_iter=self.used)
 
-    @property
-    def _exhausted(self) -> bool:
-        return self.used >= self.max_iter or self.work >= self.most_work
-
     def _whole(self, problem: Problem, state: State) -> Solved:
         """The state itself, as if all floors were binding."""
         return self.finish(complete(self.R, self.floors, *_dual_of(state, self.active, problem)))
@@ -183,24 +143,6 @@ class Search:
         )
         self._charge(allowance)
         return progress
-
-    def _allowance(self, most_steps: int | None = None) -> Allowance:
-        """What is left of steps and of work."""
-        left = self.max_iter - self.used
-        if most_steps is not None:
-            left = min(max(left, 1), most_steps)
-        return Allowance(left, self.most_work - self.work)
-
-    def _charge(self, allowance: Allowance) -> None:
-        self.used += allowance.spent_steps
-        self.work += allowance.spent
-
-    def _size(self, G: Any) -> float:
-        """About the objective at ``TᵀRT``, or where that is smaller, what counts as zero."""
-        assert self.problem is not None
-        omega = self.problem.pairs if self.even else to_device(self.inner_omega, self.R)
-        value = criteria.value_there(self.criterion, G, omega)
-        return max(value, 1e-3 * self.tol / self.top, 1e-14)
 
     def _attempt(
         self, problem: Problem, at: State | Any, guess: NDArray[np.bool_], *, final: bool
@@ -271,14 +213,6 @@ class Search:
             return candidate
         centre = at if isinstance(at, State) else None
         return self._undecided(dual, T, self._worst(dual.members, T), centre)
-
-    def _squares(self, problem: Problem, keep: Index) -> Quadratic:
-        """The model of ``keep``, whose problem it is."""
-        if self.even:
-            return Quadratic(problem.pairs)
-        weights = self.inner_omega[np.ix_(keep, keep)]
-        stiffness = np.where(weights > 0, 1.0 / np.where(weights > 0, weights, 1.0), 0.0)
-        return Quadratic(to_device(stiffness, self.R))
 
     def _solve_binding(
         self, problem: Problem, at: State | Any, keep: Index, *, far: bool = False
@@ -423,10 +357,6 @@ class Search:
     def _from(self, problem: Problem, H: Any, guess: NDArray[np.bool_]) -> Solved | None:
         solved = self._attempt(problem, H, guess, final=False)
         return solved if solved is not None and solved.certified else None
-
-    def finish(self, candidate: Candidate) -> Solved:
-        """Make the candidate feasible to the last digit, and evaluate both bounds."""
-        return self.task.finish(candidate, self.used)
 
     def _reporter(self, problem: Problem, members: Index) -> Callable[[Any], object] | None:
         callback = self.callback
