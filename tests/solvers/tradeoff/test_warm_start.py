@@ -62,5 +62,5 @@ def test_what_is_no_answer_is_refused(random_correlation):
     R = random_correlation(5, 0)
     with pytest.raises(InvalidArgumentError, match="an answer of decorrelate"):
         decorrelate(R, 0.99, warm=R)
-    with pytest.raises(InvalidArgumentError, match="same 5 variables, got one with 4"):
+    with pytest.raises(InvalidArgumentError, match=r"\b5\b.*\b4\b"):
         decorrelate(R, 0.99, warm=decorrelate(R[:4, :4], 0.99))

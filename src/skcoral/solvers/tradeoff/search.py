@@ -44,7 +44,7 @@ Binding = tuple[DualPoint, Any, Index]  # with T, and which floors of the proble
 
 # Shares of the objective that the products make up when the binding floors are guessed: early where
 # Newton's method can take over, and further down the path where the guess was wrong.
-_EARLY = (1e-4, 1e-6, 1e-8)
+_EARLY = (1e-4, 1e-5, 1e-8)
 _EARLY_SHARP = (1e-8,)  # for the criteria that are not smooth
 _GUESS = 1e-4  # of the objective by which the equations may be violated there
 _LATE = (1e-13, 1e-17, 1e-21)
@@ -138,7 +138,7 @@ class Search(Scaled):
             allowance=allowance,
             # A guess of what binds needs no equations that hold to the last digit.
             tolerance=0.0 if share in _LATE else _GUESS,
-            careful=share != _EARLY[0],
+            careful=share <= _EARLY[-1],
             report=self._reporter(problem, self.active),
         )
         self._charge(allowance)
@@ -264,8 +264,8 @@ class Search(Scaled):
     ) -> Binding | None:
         """Newton's method for the floors ``keep`` from their ``H``, for the squared criterion.
 
-        Floors that seem idle leave if the completion meets them; ``far`` from the optimum others
-        leave as well, and what is left is solved only roughly before they join again.
+        Floors that seem idle leave. Where the completion does not meet them, the start was ``far``
+        from the optimum: what is left is solved only roughly before they join again.
         """
         while len(keep):
             sub = problem.restricted(keep) if len(keep) < problem.p else problem
@@ -286,8 +286,7 @@ class Search(Scaled):
                 T, dual = _dual_of(found.point, members, sub)
                 return dual, T, keep
             on = np.flatnonzero(~found.idle)
-            if not far and not self._sufficient(problem, keep[on]):
-                return None
+            far = far or not self._sufficient(problem, keep[on])
             if len(keep) == problem.p:
                 needed = self._enlarged(problem, ~found.idle) & found.idle
                 if 2 * needed.sum() > found.idle.sum():
