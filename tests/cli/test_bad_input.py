@@ -16,7 +16,7 @@ BAD = {
     "binary.csv": (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", ["not a text table"]),
     "one.csv": (b"x\n1\n2\n3\n", ["at least two", "'x'"]),
     "twice.csv": (b"a,b,a\n1,2,3\n", ["columns 1 and 3", "'a'"]),
-    "unnamed.csv": (b",,,\n,,,\n", ["line 1", "no column has a name"]),
+    "unnamed.csv": (b",,,\n,,,\n", ["line 1", "no name"]),
     "digits.csv": (
         b"a,b\n" + b"".join(b"%d,%d\n" % (2**70 + i, i * i % 7) for i in range(9)),
         ["at least two columns of numbers that vary", "'b'"],
@@ -166,7 +166,7 @@ WRONG_USE = {
     "estimator": (["fit", "{wine}", "--covariance", "some"], "some"),
     "no columns": (["fit", "{wine}", "--columns", " , "], "--columns"),
     "sheet of a text file": (["inspect", "{wine}", "--sheet", "one"], "--sheet"),
-    "separator": (["inspect", "{wine}", "--separator", ";;"], "one character"),
+    "separator": (["inspect", "{wine}", "--separator", ";;"], "';;'"),
     "unknown ending": (["fit", "{wine}", "-o", "out.dat"], ".parquet"),
     "unknown ending of a curve": (["frontier", "{wine}", "--csv", "out.dat"], ".parquet"),
     "no folder": (["fit", "{wine}", "-o", "new/out.csv"], "new/out.csv"),

@@ -76,10 +76,10 @@ def test_a_matrix_without_names_is_read_when_declared(answer, main, frame, tmp_p
     status, told = answer("threshold", path, "--matrix")
     assert status == 0
     assert told["value"] == pytest.approx(api.threshold(frame.corr()).value, abs=1e-9)
-    path.write_text("1\n0.5 1\n0.2 0.1 1\n")
+    path.write_text("a,b,c\n1,,\n0.5,1,\n0.2,0.1,1\n")
     status, told = answer("threshold", path, "--matrix")
     assert status == 0
-    assert list(told["weights"]) == ["x1", "x2", "x3"]
+    assert list(told["weights"]) == ["a", "b", "c"]
     frame.to_csv(path, index=False)
     status, _, err = main("threshold", path, "--matrix")
     assert status == 3
