@@ -123,7 +123,8 @@ def test_operations_agree_with_numpy(library):
     equal(_arrays.eigh(positive)[0], np.linalg.eigvalsh(P))
     shifted = np.zeros((5, 2))
     shifted[3, 0] = shifted[4, 1] = -1.0
-    equal(_arrays.plus_diagonal(library.asarray(A[:, :2]), -1.0, first=3), A[:, :2] + shifted)
+    wide = library.asarray(A[:, :2].copy())  # changed in place
+    equal(_arrays.plus_diagonal(wide, -1.0, first=3), A[:, :2] + shifted)
 
 
 @pytest.mark.parametrize("condition", [1e1, 1e6, 1e11])
