@@ -7,6 +7,7 @@ bounds what the rest loses. :class:`Balls` leaves all of that to python-flint.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,6 +21,8 @@ _TINY = 1e-290  # more than all that underflow can take
 _MANY_DIGITS = 1e5  # times the unit rounding of 1e-16 stays below what is promised of a number
 PRECISION = 212  # bits: four times that of a float, so that rounding is never what fails
 
+_Multiply = Callable[[Any, Any], Array]
+
 
 class Arithmetic(Protocol):
     """What the claims ask of an arithmetic: products of matrices, enclosed."""
@@ -28,6 +31,9 @@ class Arithmetic(Protocol):
 
     def product(self, A: Array, B: Array) -> Any:
         """``A B``, in the arithmetic's own form."""
+
+    def diagonal(self, A: Array, B: Array) -> Any:
+        """The diagonal of ``A B``, in the same form."""
 
     def apply(self, A: Array, B: Any) -> Any:
         """``A B`` for a ``B`` in the arithmetic's own form."""
@@ -65,23 +71,30 @@ class Floats(Arithmetic):
 
     def product(self, A: Array, B: Array) -> _Sum:
         """``A B``: partial products of leading parts are exact, the others are small."""
+        return self._split(A, B, np.matmul, np.outer)
+
+    def diagonal(self, A: Array, B: Array) -> _Sum:
+        """The diagonal of ``A B``, in the same way."""
+        return self._split(A, B, lambda a, b: np.einsum("ij,ji->i", a, b), np.multiply)
+
+    def _split(self, A: Array, B: Array, multiply: _Multiply, sizes: _Multiply) -> _Sum:
         n, last = A.shape[1], self.parts - 1
         left, right = slices(A, 1, self.parts), slices(B, 0, self.parts)
-        high: Array = left[0] @ right[0]
+        high = multiply(left[0], right[0])
         low = np.zeros_like(high)
         terms = np.zeros_like(high)
         for i, a in enumerate(left):
             for j, b in enumerate(right):
                 if i == j == 0:
                     continue
-                term = a @ b
+                term = multiply(a, b)
                 if i < last and j < last:
                     high, term = two_sum(high, term)
                 low += term
                 terms += np.abs(term)
         # the products with a last part are rounded
         rows, columns = [_row_sums(a) for a in left], [_column_sizes(b) for b in right]
-        rounded = np.outer(rows[last], sum(columns)) + np.outer(sum(rows[:last]), columns[last])
+        rounded = sizes(rows[last], sum(columns)) + sizes(sum(rows[:last]), columns[last])
         radius = _TINY + n * UNIT * rounded + (self.parts**2 + 1) * UNIT * terms
         return _Sum(high, low, radius)
 
@@ -119,6 +132,14 @@ class Balls(Arithmetic):
         """``A B``."""
         return self._exact(A) * self._exact(B)
 
+    def diagonal(self, A: Array, B: Array) -> Any:
+        """The diagonal of ``A B``, as a column."""
+        entries = [
+            (self._exact(a[None]) * self._exact(b[:, None]))[0, 0]
+            for a, b in zip(A, B.T, strict=True)
+        ]
+        return self._matrix(len(entries), 1, entries)
+
     def apply(self, A: Array, B: Any) -> Any:
         """``A B``."""
         return self._exact(A) * B
@@ -126,7 +147,7 @@ class Balls(Arithmetic):
     def enclosure(self, A: Any, minus: Array | None = None) -> Enclosure:
         """Both ends, rounded outwards."""
         if minus is not None:
-            A = A - self._exact(minus)
+            A = A - self._exact(minus.reshape(A.nrows(), A.ncols()))
         shape = (A.nrows(), A.ncols())
         entries = A.entries()
         lower = np.array([float(a.lower()) for a in entries]).reshape(shape)
@@ -135,13 +156,9 @@ class Balls(Arithmetic):
 
 
 def column_dots(A: Array, B: Array, minus: Array, arithmetic: Arithmetic) -> Enclosure:
-    """``a_jᵀb_j - c_j`` for every column, some columns at a time."""
-    lower, upper = np.empty(A.shape[1]), np.empty(A.shape[1])
-    for start in range(0, A.shape[1], 16):
-        columns = slice(start, start + 16)
-        block = arithmetic.enclosed(A[:, columns].T, B[:, columns], minus=np.diag(minus[columns]))
-        lower[columns], upper[columns] = np.diag(block.lower), np.diag(block.upper)
-    return Enclosure(lower, upper)
+    """``a_jᵀb_j - c_j`` for every column."""
+    dots = arithmetic.enclosure(arithmetic.diagonal(A.T, B), minus)
+    return Enclosure(dots.lower.ravel(), dots.upper.ravel())
 
 
 # ``|A| |B|`` is at most the outer product of these, but for its own rounding.
