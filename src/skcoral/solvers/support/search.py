@@ -1,4 +1,4 @@
-"""From many starts to candidates: descent along two routes, then the interior-point method."""
+"""From many starts to candidates: descent along three routes, then the interior-point method."""
 
 from __future__ import annotations
 
@@ -145,19 +145,23 @@ class Search:
         ]
 
     def _descend_all(self, starts: Array, on_caps: bool, detours: bool) -> Array:
-        """Descend from every start, directly and by way of no floors: the better of both ends."""
+        """Descend from every start, directly and by way of other floors: the best of the ends."""
         space, loss = self.space, LOSSES[self.criterion]
         X = unfold(space, starts) if on_caps else starts
         points = self._points(self._descend(loss, X, 1e-7, report=True))
         free = (space.floors > 0) & (space.floors < 1)
         if not (detours and free.any()):
             return points
-        route = replace(space, floors=np.where(free, 0.0, space.floors))
-        X = unfold(route, route.onto_caps(starts)) if on_caps else starts
-        first = space.onto_caps(self._points(self._descend(squared_loss, X, 1e-5, route), route))
-        others = self._points(self._descend(loss, unfold(space, first, 1e-2), 1e-7, report=True))
-        better = self._values(others) < self._values(points)
-        return np.where(better[:, None, None], others, points)
+        # At a floor of 0.5, neither of these finds all of the best ends without the other.
+        for floors in (0.0, 0.5 + 0.5 * space.floors):
+            route = replace(space, floors=np.where(free, floors, space.floors))
+            X = unfold(route, route.onto_caps(starts)) if on_caps else starts
+            first = self._points(self._descend(squared_loss, X, 1e-5, route), route)
+            X = unfold(space, space.onto_caps(first), 1e-2)
+            others = self._points(self._descend(loss, X, 1e-7, report=True))
+            better = self._values(others) < self._values(points)
+            points = np.where(better[:, None, None], others, points)
+        return points
 
     def _descend(
         self, loss: Loss, X: Array, tol: float, space: Caps | None = None, *, report: bool = False

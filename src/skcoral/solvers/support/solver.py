@@ -94,8 +94,8 @@ def solve_support(
         minimise φ(off(TᵀRT))  subject to  t_jᵀRt_j = 1,  b_jᵀRt_j ≥ ρ_j,  T_ij = 0 off the support
 
     The problem is not convex. Structured starts come first; if a bound already meets their best,
-    that is the answer. Otherwise random starts follow, each along two routes (directly, and by way
-    of the problem without floors), and hops from the best of them.
+    that is the answer. Otherwise random starts follow, each along three routes (directly, by way of
+    the problem without floors, and by way of higher floors), and hops from the best of them.
 
     Parameters
     ----------
