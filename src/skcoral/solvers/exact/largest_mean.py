@@ -190,16 +190,21 @@ def complement(C: Any, kept: Index, rest: Index) -> tuple[Any, Any]:
 
 
 def complete_exactly(
-    C: Any, floors: Array, kept: Index, T_kept: Any, **options: Any
+    C: Any,
+    floors: Array,
+    kept: Index,
+    T_kept: Any,
+    best: BestExact | None = None,
+    **options: Any,
 ) -> tuple[Any, BestExact]:
     """Extend the outputs of ``kept`` by the best ones for the others, uncorrelated with them.
 
-    Returns the outputs of all variables, and the best decorrelator of what the kept ones leave of
-    the others; ``options`` are those of :func:`best_exact`.
+    Returns the outputs of all variables, and the ``best`` decorrelator of what the kept ones leave
+    of the others, found if not given; ``options`` are those of :func:`best_exact`.
     """
     rest = np.setdiff1d(np.arange(len(floors)), kept)
     residual, mix = complement(C, kept, rest)
-    best = best_exact(residual, floors[rest], **options)
+    best = best or best_exact(residual, floors[rest], **options)
     if not len(kept):
         return best.T, best
     order = np.argsort(np.concatenate([kept, rest]))

@@ -26,7 +26,7 @@ from skcoral.core.arrays import (
     to_host,
     zeros,
 )
-from skcoral.solvers.exact import best_exact, complement, complete_exactly
+from skcoral.solvers.exact import BestExact, best_exact, complement, complete_exactly
 from skcoral.solvers.tradeoff.points import Problem, State
 
 Index = NDArray[np.intp]
@@ -85,20 +85,27 @@ def binding_floors(
 
 
 def enlarged(
-    R: Any, floors: Array, binding: NDArray[np.bool_], *, once: bool = False
+    R: Any,
+    floors: Array,
+    binding: NDArray[np.bool_],
+    known: dict[bytes, BestExact],
+    *,
+    once: bool = False,
 ) -> NDArray[np.bool_]:
     """The floors ``binding`` and those that have to bind beside them; ``once``: the first of them.
 
     Beside outputs made of the binding variables, exact ones may not meet all other floors. The
     weights that prove it are largest where a floor is to blame; these join, until the completion
-    meets what is left.
+    meets what is left. ``known`` is to hold that completion, the last one only.
     """
     binding = binding.copy()
-    while not binding.all():
+    while not binding.all() and binding.tobytes() not in known:
         rest = np.flatnonzero(~binding)
         residual, _ = complement(R, np.flatnonzero(binding), rest)
         best = best_exact(residual, floors[rest], separated=_SEPARATED)
         if best.feasible:
+            known.clear()
+            known[binding.tobytes()] = best
             break
         binding[rest[best.weights > _BLAMED * best.weights.max()]] = True
         if once:
@@ -107,25 +114,30 @@ def enlarged(
 
 
 def complete(
-    R: Any, floors: Array, T: Any, dual: DualPoint, members: Index | None = None
+    R: Any,
+    floors: Array,
+    T: Any,
+    dual: DualPoint,
+    members: Index | None = None,
+    known: dict[bytes, BestExact] | None = None,
 ) -> Candidate:
     """Extend a transformation of ``members``, and a dual point of some of them, to all variables.
 
-    ``members`` are those of the dual point unless given.
+    ``members`` are those of the dual point unless given; ``known`` is as in :func:`enlarged`.
     """
     members = dual.members if members is None else members
     p = len(floors)
     if len(dual.members) == p:
         return Candidate(dual.lam, dual.H, T, np.ones(p, dtype=bool), members[:0])
-    rest = np.setdiff1d(np.arange(p), members)
+    bind = np.zeros(p, dtype=bool)
+    bind[members] = True
+    rest = np.flatnonzero(~bind)
     missed = rest[:0]
     if len(rest):
-        T, best = complete_exactly(R, floors, members, T)
+        T, best = complete_exactly(R, floors, members, T, (known or {}).get(bind.tobytes()))
         if not best.feasible:  # ``members`` was too small
             short = best.fidelity < floors[rest] - _MISSED
             missed = rest[short] if short.any() else rest
-    bind = np.zeros(p, dtype=bool)
-    bind[members] = True
     lam = np.zeros(p)
     lam[dual.members] = dual.lam
     H = extended(dual.H, dual.members, np.setdiff1d(np.arange(p), dual.members), R)

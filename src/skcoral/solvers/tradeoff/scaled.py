@@ -20,6 +20,7 @@ from skcoral.core.arrays import (
     to_host,
 )
 from skcoral.core.problem import Settings
+from skcoral.solvers.exact import BestExact
 from skcoral.solvers.tradeoff.binding import Candidate
 from skcoral.solvers.tradeoff.feasible import (
     CLOSE,
@@ -48,6 +49,7 @@ class Scaled:
         self.tol, self.max_iter = settings.tol, settings.max_iter
         self.used = 0
         self.work, self.most_work = 0.0, np.inf  # multiply-adds spent, and allowed
+        self.completions: dict[bytes, BestExact] = {}  # the last one, by the floors that bind
         # Floors this close to one leave an interior that rounding fills.
         self.solved_floors = np.where(floors > CLOSE, 1.0, floors)
         own, positive = np.eye(len(floors), dtype=bool), floors > 0

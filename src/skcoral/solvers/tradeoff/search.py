@@ -208,7 +208,7 @@ class Search(Scaled):
     def _completed(self, found: Binding, *, final: bool, at: Any = None) -> Candidate:
         """Complete the other outputs, or at last what the criterion leaves open, from ``at``."""
         dual, T, _ = found
-        candidate = complete(self.R, self.floors, T, dual)
+        candidate = complete(self.R, self.floors, T, dual, known=self.completions)
         if candidate.complete or not final:
             return candidate
         centre = at if isinstance(at, State) else None
@@ -267,10 +267,10 @@ class Search(Scaled):
         Floors that seem idle leave. Where the completion does not meet them, the start was ``far``
         from the optimum: what is left is solved only roughly before they join again.
         """
+        rough = far and not self._sufficient(problem, keep)
         while len(keep):
             sub = problem.restricted(keep) if len(keep) < problem.p else problem
             members = self.active[keep]
-            rough = far and not self._sufficient(problem, keep)
             found = refine(
                 sub,
                 H,
@@ -286,11 +286,14 @@ class Search(Scaled):
                 T, dual = _dual_of(found.point, members, sub)
                 return dual, T, keep
             on = np.flatnonzero(~found.idle)
-            far = far or not self._sufficient(problem, keep[on])
             if len(keep) == problem.p:
                 needed = self._enlarged(problem, ~found.idle) & found.idle
-                if 2 * needed.sum() > found.idle.sum():
-                    return None  # most of them bind after all: the start was too far away to tell
+                rough = bool(needed.any())
+                # Where several, and most of them, bind after all, the start was too far away.
+                if needed.sum() > max(1, 0.5 * found.idle.sum()):
+                    return None
+            else:
+                rough = not self._sufficient(problem, keep[on])
             keep, H = keep[on], submatrix(found.point.H, on, on)
             del found, sub  # large matrices
         return None
@@ -309,7 +312,7 @@ class Search(Scaled):
             return guess
         binding = np.zeros(len(self.floors), dtype=bool)
         binding[self.active[guess]] = True
-        return enlarged(self.R, self.solved_floors, binding, once=once)[self.active]
+        return enlarged(self.R, self.floors, binding, self.completions, once=once)[self.active]
 
     def _undecided(
         self, dual: DualPoint, T: Any, worst: float, centre: State | None = None
