@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
+import flint
 import numpy as np
 import pytest
 
 from skcoral import decorrelate, maximize_fidelity, threshold
+from skcoral.bounds.arithmetic import PRECISION, Balls, Floats
 from skcoral.certificates import check, prove
+from skcoral.core.solution import Certificate
 from skcoral.datasets import make_system
 from skcoral.exceptions import CertificateError, NotCertifiedWarning
 from skcoral.solvers.support import support_from_threshold
@@ -57,6 +61,17 @@ def honest(kind: str) -> Any:
     return _MADE[kind]
 
 
+def failed(result: Any, matrix: Any = R, judge: Callable[..., Any] = check) -> set[str]:
+    """The claims that do not hold."""
+    return {claim.name for claim in judge(result, matrix).claims if not claim.holds}
+
+
+def broken(result: Any, *claims: str, matrix: Any = R) -> None:
+    """Exactly these claims do not hold, whoever judges."""
+    for judge in (check, prove):
+        assert failed(result, matrix, judge) == set(claims), judge(result, matrix)
+
+
 def verdict(judge: Callable[..., Any], result: Any, matrix: Any) -> str:
     """Why a result is refused; an empty text if it is not."""
     try:
@@ -71,6 +86,27 @@ def refused(result: Any, matrix: Any = R) -> bool:
     return bool(verdict(check, result, matrix)) and bool(verdict(prove, result, matrix))
 
 
+def with_arrays(result: Any, **arrays: Any) -> Any:
+    """The same claims with other arrays in the proof; None leaves one out."""
+    c = result.certificate
+    parts = {name: a for name, a in {**c.arrays, **arrays}.items() if a is not None}
+    return replace(result, certificate=Certificate(c.kind, parts, c.info))
+
+
 @pytest.fixture(params=list(MAKERS))
 def kind(request: pytest.FixtureRequest) -> str:
     return request.param
+
+
+@pytest.fixture
+def many_bits() -> Iterator[None]:
+    """Balls as precise as those of ``prove``."""
+    before, flint.ctx.prec = flint.ctx.prec, PRECISION
+    yield
+    flint.ctx.prec = before
+
+
+@pytest.fixture(params=["two", "three", "balls"])
+def arithmetic(request: pytest.FixtureRequest, many_bits: None) -> Any:
+    """Each arithmetic that bounds are evaluated in."""
+    return {"two": Floats(2), "three": Floats(3), "balls": Balls(flint)}[request.param]

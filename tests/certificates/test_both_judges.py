@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import flint
 import numpy as np
 import pytest
 
+from skcoral import frontier
 from skcoral.bounds.arithmetic import PRECISION, Balls
 from skcoral.certificates import Check, Claim, check, checking, prove
 from skcoral.core.lowrank import FactoredCorrelation
+from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 
 from .conftest import R, honest
@@ -88,7 +91,7 @@ def test_a_matrix_or_a_factor() -> None:
     for wrong in ({}, {"R": R, "factor": np.eye(6)}):
         for judge in (check, prove):
             with pytest.raises(CertificateError, match="R, or a factor"):
-                judge(frame, **wrong)  # type: ignore[arg-type]
+                judge(frame, **wrong)
     for value in (np.nan, np.inf):
         rows = Z.copy()
         rows[1, 2] = value
@@ -99,3 +102,17 @@ def test_a_matrix_or_a_factor() -> None:
             check(frame.__class__(**{**vars(frame), "names": names}), factor=Z)
     with pytest.raises(CertificateError, match="rank below p; give R"):
         check(RESULT, factor=np.eye(6))
+
+
+def test_results_and_matrices_that_do_not_belong_together() -> None:
+    arrays = {"multipliers": np.ones(6), "H": np.eye(6)}
+    other = Certificate("tradeoff", arrays, {"criterion": None})
+    for result, matrix, told in (
+        ("result", R, "Threshold or a Decorrelation"),
+        (frontier(R, [0.9]), R, "Frontier.*result_"),
+        (replace(RESULT, R=None), np.ones((6, 6)), "R is singular"),
+        (replace(honest("threshold"), certificate=other), R, "'tradeoff'.*Threshold"),
+    ):
+        for judge in (check, prove):
+            with pytest.raises(CertificateError, match=told):
+                judge(result, matrix)

@@ -15,8 +15,9 @@ from skcoral.certificates import check, prove
 from skcoral.core.solution import Certificate
 from skcoral.solvers.support import support_from_threshold
 
-from .conftest import MASK, R, honest, verdict
-from .test_falsified_values import broken, rotation, with_T
+from .conftest import MASK, R, broken, failed, honest, verdict, with_arrays
+from .results import SYSTEM
+from .test_falsified_values import rotation, with_T
 
 FIVE = np.full(5, 0.9)
 
@@ -55,6 +56,8 @@ FIVE = np.full(5, 0.9)
         ("weighted", {"pair_weights": np.eye(5)}, "6 by 6"),
         ("weighted", {"pair_weights": -np.ones((6, 6))}, "negative"),
         ("anchors", {"anchors": np.ones(6)}, "anchors are a matrix"),
+        ("squared", {"anchors": np.zeros((6, 6))}, "no coefficient"),
+        ("anchors", {"anchors": np.full((6, 4), np.nan)}, "must be finite"),
         ("anchors", {"anchors": np.eye(6)[:, :4] * [1, 1, 1, 0]}, "Composite 3 has no coefficient"),
         ("support", {"pair_weights": 1 - np.eye(6)}, "not combined"),
         ("threshold", {"bounds": {"zca": 0.9}}, "'zca' and 'trace', got ['zca']"),
@@ -92,24 +95,8 @@ def test_fields_that_are_none(kind: str, changes: dict[str, Any], words: str) ->
     ],
 )
 def test_parts_that_are_none(kind: str, arrays: dict[str, Any], words: str) -> None:
-    result = honest(kind)
-    c = result.certificate
-    lie = replace(result, certificate=Certificate(c.kind, {**c.arrays, **arrays}, c.info))
     for judge in (check, prove):
-        assert words in verdict(judge, lie, R)
-
-
-@pytest.mark.parametrize("kind", ["squared", "exact", "support", "support, open"])
-def test_a_matrix_of_a_proof_is_symmetric(kind: str) -> None:
-    """Certificates average their matrices; one that was put in by force is refused."""
-    result = honest(kind)
-    name = next(n for n in ("H", "S", "P") if n in result.certificate.arrays)
-    skew = result.certificate.arrays[name].copy()
-    skew[0, 1] += 1e-3
-    point = Certificate(result.certificate.kind, {}, result.certificate.info)
-    object.__setattr__(point, "arrays", {**result.certificate.arrays, name: skew})
-    for judge in (check, prove):
-        assert "not symmetric" in verdict(judge, replace(result, certificate=point), R)
+        assert words in verdict(judge, with_arrays(honest(kind), **arrays), R)
 
 
 # The words for an open gap, on both sides of where they begin.
@@ -132,22 +119,12 @@ def test_words_for_the_exact_regime() -> None:
         broken(with_T(result, result.T @ mix, status="optimal"), "status")
 
 
-@pytest.mark.parametrize("word", ["best_found", "not_converged"])
-def test_words_for_an_open_gap(word: Any) -> None:
-    result = honest("squared")
-    slope = float(result.prices.sum())
-    for gap, wrong in ((2e-7, []), (0.2e-7, ["status"])):
-        other = decorrelate(R, result.rho_min + gap / slope, tol=1e-12)
-        broken(with_T(result, other.T, status=word), *wrong)
-
-
 def test_words_on_a_support() -> None:
     """A residual of next to nothing is none."""
     result = honest("support, exact")
     for size, wrong in ((2e-8, []), (0.2e-8, ["status"])):
         mix = np.eye(6)
         mix[2, 3] = size
-        T = result.T @ np.linalg.inv(mix) if not np.any(np.triu(result.T, 1)) else result.T @ mix.T
         T = np.where(np.tril(np.ones((6, 6))) > 0, result.T @ mix.T, 0.0)
         T = T / np.sqrt(np.diag(T.T @ R @ T))
         broken(with_T(result, T, status="optimal"), *wrong)
@@ -159,10 +136,8 @@ def test_words_on_a_support() -> None:
 def test_a_point_that_proves_that_nothing_is_negative() -> None:
     for kind in ("squared", "worst", "weighted"):
         result = honest(kind)
-        nothing = {"multipliers": np.zeros(6), "H": np.zeros((6, 6))}
         made = replace(
-            result,
-            certificate=Certificate("tradeoff", nothing, result.certificate.info),
+            with_arrays(result, multipliers=np.zeros(6), H=np.zeros((6, 6))),
             weights=np.zeros(6),
             prices=np.zeros(6),
             lower_bound=0.0,
@@ -177,14 +152,14 @@ def test_a_bound_below_zero_says_nothing() -> None:
     """Every residual is at least zero, whatever a poor point proves; the bound reported is that."""
     for kind in ("squared", "support"):
         result = honest(kind)
-        c = result.certificate
-        name = next(n for n in ("multipliers", "eta") if n in c.arrays)
-        poor = Certificate(c.kind, {**c.arrays, name: 0 * c.arrays[name]}, c.info)
-        made = replace(result, certificate=poor, lower_bound=0.0, status="best_found")
+        arrays = result.certificate.arrays
+        name = next(n for n in ("multipliers", "eta") if n in arrays)
+        made = with_arrays(result, **{name: 0 * arrays[name]})
+        made = replace(made, lower_bound=0.0, status="best_found")
         if kind == "squared":
             made = replace(made, weights=np.zeros(6), prices=np.zeros(6))
         assert check(made, R).lower == 0
-        assert "lower bound" not in {c.name for c in check(made, R).claims if not c.holds}
+        assert "lower bound" not in failed(made)
     assert float(criterion_bound("worst", exactly(-1.0), 8).upper) < 1e-150
     assert float(criterion_bound("worst", exactly(-1.0), 8).lower) == 0
     assert float(criterion_bound("worst", exactly(28.0), 8).upper) == pytest.approx(1.0)
@@ -255,7 +230,7 @@ def test_slopes_outside_their_domain(criterion: Any) -> None:
     """No entry above one half, or no sum above one, also where the slope at T is the right one."""
     result = honest(f"support, {criterion}")
     arrays, E = result.certificate.arrays, result.correlation - np.diag(np.diag(result.correlation))
-    assert not {c.name for c in check(result, R).claims if not c.holds}
+    assert not failed(result)
     pairs = np.argwhere(np.triu(np.abs(E) > 1e-4, 1))
     (i, j), (k, m) = pairs[0], pairs[1]
     for size, wrong in ((0.3, True), (1e-4, True), (1e-8, False)):
@@ -264,32 +239,26 @@ def test_slopes_outside_their_domain(criterion: Any) -> None:
         moved = (slope - arrays["slope"])[i, j] * E[i, j] / E[k, m]
         slope[k, m] = slope[m, k] = slope[k, m] - moved
         assert np.sum(slope * E) == pytest.approx(np.sum(arrays["slope"] * E), abs=1e-12)
-        point = Certificate("support", {**arrays, "slope": slope}, result.certificate.info)
-        found = {c.name for c in check(replace(result, certificate=point), R).claims if not c.holds}
-        assert ("slope" in found) == wrong
+        assert ("slope" in failed(with_arrays(result, slope=slope))) == wrong
 
 
-def test_slopes_on_a_support() -> None:
-    """Half a subgradient of the criterion: wrong by more than 1e-6 of it, the slope is refused."""
-    for criterion in ("squared", "absolute", "worst"):
-        system = np.full((6, 6), 0.7) + 0.3 * np.eye(6)
-        result = decorrelate(system, 0.99, support=MASK, n_starts=3, criterion=criterion)
-        if criterion == "absolute":
-            assert result.objective > 1.5
-        assert check(result, system).passed
-        c = result.certificate
-        far = 1e-2 if criterion == "squared" else 1e-3  # where the gap is quadratic, or linear
-        for factor, wrong in ((1 + far, True), (1 - far, True), (1 + 1e-8, False)):
-            slope = factor * c.arrays["slope"]
-            point = Certificate("support", {**c.arrays, "slope": slope}, c.info)
-            told = check(replace(result, certificate=point), system).claims
-            assert ("slope" in {x.name for x in told if not x.holds}) == wrong
-        for change in (np.eye(6), np.triu(np.ones((6, 6)), 1)):
-            slope = c.arrays["slope"] + 1e-2 * change
-            point = Certificate("support", c.arrays, c.info)
-            object.__setattr__(point, "arrays", {**c.arrays, "slope": slope})
-            told = check(replace(result, certificate=point), system).claims
-            assert "slope" in {x.name for x in told if not x.holds}
+@pytest.mark.parametrize("criterion", ["squared", "absolute", "worst"])
+def test_slopes_on_a_support(criterion: Any) -> None:
+    """Half a subgradient: Fenchel's inequality is an equality up to 1e-6 of its value."""
+    mask = support_from_threshold(SYSTEM, 0.95)
+    result = decorrelate(SYSTEM, 0.999, support=mask, n_starts=2, criterion=criterion)
+    assert criterion == "worst" or result.objective > 8
+    assert not failed(result, SYSTEM)
+    arrays = result.certificate.arrays
+    value = result.objective * (2.0 if criterion == "squared" else 1.0)
+    for share, wrong in ((3e-6, True), (0.3e-6, False)):
+        size = np.sqrt(2 * share * value / np.sum(arrays["slope"] ** 2))
+        slope = arrays["slope"] * (1 + (size if criterion == "squared" else -share))
+        assert ("slope" in failed(with_arrays(result, slope=slope), SYSTEM)) == wrong
+    for change in (np.eye(6), np.triu(np.ones((6, 6)), 1)):
+        point = Certificate("support", arrays, result.certificate.info)
+        object.__setattr__(point, "arrays", {**arrays, "slope": arrays["slope"] + 1e-2 * change})
+        assert "slope" in failed(replace(result, certificate=point), SYSTEM)
 
 
 def test_an_idle_floor_that_is_nearly_met_binds() -> None:
@@ -304,11 +273,9 @@ def test_an_idle_floor_that_is_nearly_met_binds() -> None:
         moved = replace(result, rho_min=floors, status="best_found")
         free = result.prices.copy(), result.weights.copy()
         free[0][binding] = free[1][binding] = 0.0
-        told = {c.name for c in check(moved, R).claims if not c.holds}
-        assert ("prices" not in told) == priced
+        assert ("prices" not in failed(moved)) == priced
         bare = replace(moved, prices=free[0], weights=free[1])
-        told = {c.name for c in check(bare, R).claims if not c.holds}
-        assert ("prices" in told) == priced
+        assert ("prices" in failed(bare)) == priced
 
 
 def test_crowded_floors_of_one_on_a_support() -> None:
@@ -340,7 +307,5 @@ def test_dual_points_whose_sums_leave_the_range_of_floats(judge: Any) -> None:
         ("vif", "vif_weights", "vif_H"),
     ):
         result = honest(kind)
-        c = result.certificate
-        far = {first: np.full(6, 1e100), second: 1e-160 * np.eye(len(c.arrays[second]))}
-        point = Certificate(c.kind, {**c.arrays, **far}, c.info)
-        assert verdict(judge, replace(result, certificate=point), R)
+        tiny = 1e-160 * np.eye(len(result.certificate.arrays[second]))
+        assert verdict(judge, with_arrays(result, **{first: np.full(6, 1e100), second: tiny}), R)

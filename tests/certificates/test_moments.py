@@ -25,6 +25,8 @@ from skcoral.solvers.support import moment_admm
 from skcoral.solvers.support.caps import feasible_set
 from skcoral.solvers.support.lower_bounds import moment_certificate, to_squares
 
+from .conftest import with_arrays
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 sys.path.insert(0, str(EXAMPLES))  # as for a program that is run there
 VERIFIER = runpy.run_path(str(EXAMPLES / "verify_certificate.py"))
@@ -91,30 +93,23 @@ def test_every_judge_accepts_it(kind: tuple[str, Any], tmp_path: Path) -> None:
     assert check(read.result, read.R).passed
 
 
-@pytest.mark.parametrize("part", ["S", "pairs", "floors", "weights"])
+@pytest.mark.parametrize("part", ["S", "pairs", "floors"])
 def test_a_changed_part_proves_less(part: str) -> None:
     found, R = with_bound(("squared", 0.8))
-    arrays = dict(found.certificate.arrays)
-    changed = arrays[part].copy()
+    changed = found.certificate.arrays[part].copy()
     changed.flat[0] -= 0.5
-    if part == "weights":
-        changed[0, 1] = changed[1, 0] = 3.0
-    arrays[part] = changed
-    forged = replace(found, certificate=Certificate("support", arrays, found.certificate.info))
-    if part == "weights":
-        with pytest.raises(CertificateError, match="weights"):
-            check(forged, R)
-        return
+    forged = with_arrays(found, **{part: changed})
     verdict = check(forged, R)
     assert not verdict.passed
     assert verdict.lower < found.lower_bound - 1e-6
     assert refused(forged, R)
-
-
-@pytest.mark.parametrize("name", ["pairs", "floors", "S"])
-def test_parts_of_another_size_are_refused(name: str) -> None:
-    found, R = with_bound(("squared", 0.8))
-    arrays = {**found.certificate.arrays, name: found.certificate.arrays[name][:-1]}
-    forged = replace(found, certificate=Certificate("support", arrays, found.certificate.info))
     with pytest.raises(CertificateError):
-        check(forged, R)
+        check(with_arrays(found, **{part: changed[:-1]}), R)
+
+
+def test_weights_of_pairs_that_are_none() -> None:
+    found, R = with_bound(("squared", 0.8))
+    weights = found.certificate.arrays["weights"].copy()
+    weights[0, 1] = weights[1, 0] = 3.0
+    with pytest.raises(CertificateError, match="weights"):
+        check(with_arrays(found, weights=weights), R)

@@ -80,7 +80,9 @@ def test_own_check(asked: str, condition: float) -> None:
         assert prove(result, R).passed
 
 
-@pytest.mark.parametrize(("seed", "floor"), [(14, 0.93), (16, None)])
+@pytest.mark.parametrize(
+    ("seed", "floor"), [(14, 0.93), pytest.param(16, None, marks=pytest.mark.slow)]
+)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_total_among_the_variables(seed: int, floor: float | None) -> None:
     """The bound of a singular matrix is what its certificate proves, and no less."""

@@ -21,7 +21,7 @@ from skcoral.core.matrix import Matrix
 from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 
-from .conftest import verdict
+from .conftest import refused, verdict, with_arrays
 
 RNG = np.random.default_rng(3)
 ROWS = RNG.normal(size=(6, 8))
@@ -74,15 +74,6 @@ def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def refused(result: Any, matrix: Any = R) -> bool:
-    return all(verdict(judge, result, matrix) for judge in (check, prove))
-
-
-def with_arrays(result: Any, **arrays: Any) -> Any:
-    c = result.certificate
-    return replace(result, certificate=Certificate(c.kind, {**c.arrays, **arrays}, c.info))
-
-
 def test_a_rank_of_one() -> None:
     twins = np.array([[1.0, -1.0], [-1.0, 1.0]])
     for result in (decorrelate(twins, 0.9), threshold(twins)):
@@ -95,7 +86,7 @@ def test_the_rank(name: str) -> None:
     for rank in (4, 6, 8, 0, None):
         c = result.certificate
         lie = Certificate(c.kind, c.arrays, {**c.info, "rank": rank})
-        assert refused(replace(result, certificate=lie))
+        assert refused(replace(result, certificate=lie), R)
 
 
 def test_a_factor_of_fewer_directions() -> None:
@@ -110,7 +101,7 @@ def test_a_factor_of_fewer_directions() -> None:
         lie = Certificate(c.kind, arrays, {**c.info, "rank": 4})
         found = verdict(check, replace(result, certificate=lie), R)
         assert "misses R" in found
-        assert refused(replace(result, certificate=lie))
+        assert refused(replace(result, certificate=lie), R)
 
 
 @settings(max_examples=60, deadline=None)
@@ -126,7 +117,7 @@ def test_no_dual_point_proves_too_much(seed: int, spread: float, claimed: float)
     lie = replace(lie, weights=lam, prices=2 * lam, status="best_found")
     passed = [not verdict(judge, lie, R) for judge in (check, prove)]
     assert passed[0] <= passed[1]
-    assert refused(replace(lie, lower_bound=claimed * result.objective))
+    assert refused(replace(lie, lower_bound=claimed * result.objective), R)
     with contextlib.suppress(CertificateError):
         assert check(lie, R).lower <= result.objective + 1e-7
 
@@ -156,20 +147,3 @@ def test_wide_tables_are_checked_by_their_rows(floor: float) -> None:
         assert verdict(lambda r, a: check(r, factor=a), answer, other)
     with pytest.raises(CertificateError, match="R, or a factor"):
         check(answer)
-
-
-def test_a_factor_that_is_nearly_one() -> None:
-    for name in ("welch", "frame"):
-        result = HONEST[name]
-        A = result.certificate.arrays["factor"].copy()
-        tangent = np.array([A[1, 0], -A[0, 0], 0, 0, 0]) / np.hypot(A[0, 0], A[1, 0])
-        for step, passes in ((5e-10, False), (0.2e-10, True)):
-            moved = A.copy()
-            moved[:, 0] += step * tangent  # the length stays one
-            assert check(with_arrays(result, factor=moved), R).passed == passes
-    answer, edge, rows = wide(40, 9, 0.5)
-    for step, passes in ((5e-10, False), (0.1e-10, True)):
-        near = rows.copy()
-        near[0] += step
-        for result in (answer, edge):
-            assert check(result, factor=near).passed == passes

@@ -15,6 +15,8 @@ from skcoral.certificates import certificate_text, check, parse_certificate, pro
 from skcoral.certificates.certify import rechecked_by_factor
 from skcoral.core.solution import Budget
 
+from .conftest import failed
+
 ROWS = np.random.default_rng(3).normal(size=(3, 4))
 R = np.corrcoef(ROWS.T)
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -35,10 +37,6 @@ def made(criterion: str) -> Any:
     return _MADE[criterion]
 
 
-def wrong(result: Any, judge: Any) -> set[str]:
-    return {claim.name for claim in judge(result, R).claims if not claim.holds}
-
-
 @pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
 def test_budgets(criterion: str) -> None:
     result = made(criterion)
@@ -53,7 +51,7 @@ def test_budgets(criterion: str) -> None:
         ):
             value = result.objective if name == "budget" else result.goal.rho_upper
             goal = replace(result.goal, **{name: value + step})
-            assert claim in wrong(replace(result, goal=goal), judge), (name, step)
+            assert claim in failed(replace(result, goal=goal), R, judge), (name, step)
 
 
 def settled(excess: float, room: float) -> tuple[str, float]:

@@ -12,24 +12,15 @@ import pytest
 from skcoral.bounds.arithmetic import Floats
 from skcoral.certificates import check, prove
 from skcoral.certificates.ledger import FrameLedger
-from skcoral.core.solution import Certificate
+from skcoral.core.linalg import correlation_of_covariance
+from skcoral.core.lowrank import FactoredCorrelation
 from skcoral.exceptions import CertificateError
 
+from .conftest import failed, with_arrays
 from .test_singular import HONEST, R, Z
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 judges = pytest.mark.parametrize("judge", [check, prove])
-
-
-def wrong(found: Any) -> set[str]:
-    return {claim.name for claim in found.claims if not claim.holds}
-
-
-def of_unit_diagonal(C: np.ndarray) -> np.ndarray:
-    d = np.sqrt(np.diag(C))
-    out = C / np.outer(d, d)
-    np.fill_diagonal(out, 1.0)
-    return 0.5 * (out + out.T)
 
 
 @judges
@@ -38,11 +29,11 @@ def of_unit_diagonal(C: np.ndarray) -> np.ndarray:
 def test_entries_of_the_matrix(judge: Any, name: str, step: float, refused: bool) -> None:
     A = HONEST["welch"].certificate.arrays["factor"]
     change = np.random.default_rng(0).normal(size=A.shape)
-    other = of_unit_diagonal((A + 1e-6 * change).T @ (A + 1e-6 * change))
+    other = correlation_of_covariance((A + 1e-6 * change).T @ (A + 1e-6 * change))
     size = 1e-6 * step / np.abs(other - R).max()
-    other = of_unit_diagonal((A + size * change).T @ (A + size * change))
+    other = correlation_of_covariance((A + size * change).T @ (A + size * change))
     assert np.abs(other - R).max() == pytest.approx(step, rel=0.01)
-    assert ("factor" in wrong(judge(replace(HONEST[name], R=None), other))) == refused
+    assert ("factor" in failed(replace(HONEST[name], R=None), other, judge)) == refused
 
 
 @judges
@@ -50,17 +41,15 @@ def test_entries_of_the_matrix(judge: Any, name: str, step: float, refused: bool
 def test_entries_of_a_factor(judge: Any, step: float, refused: bool) -> None:
     other = Z.copy()
     other[0] *= 1 + step / np.abs(Z[0]).max()
-    assert ("factor" in wrong(judge(HONEST["welch"], factor=other))) == refused
+    assert ("factor" in failed(HONEST["welch"], FactoredCorrelation(other), judge)) == refused
 
 
 @judges
 @pytest.mark.parametrize(("step", "refused"), [(2e-10, True), (0.2e-10, False)])
 def test_columns_of_unit_length(judge: Any, step: float, refused: bool) -> None:
-    c = HONEST["welch"].certificate
-    A = c.arrays["factor"].copy()
+    A = HONEST["welch"].certificate.arrays["factor"].copy()
     A[:, 2] *= 1 + step
-    arrays = {**c.arrays, "factor": A}
-    lie = replace(HONEST["welch"], certificate=Certificate(c.kind, arrays, c.info))
+    lie = with_arrays(HONEST["welch"], factor=A)
     if refused:
         with pytest.raises(CertificateError, match="unit length"):
             judge(lie, R)
@@ -73,8 +62,8 @@ def test_columns_of_unit_length(judge: Any, step: float, refused: bool) -> None:
 def test_what_is_left_beside_the_rank(judge: Any, step: float, refused: bool) -> None:
     """Along a vector of the null space; the bound for p variables is p times 1e-10."""
     v = np.linalg.eigh(R)[1][:, 0]
-    other = of_unit_diagonal(R + step * np.outer(v, v))
-    assert ("rank" in wrong(judge(replace(HONEST["lifted"], R=None), other))) == refused
+    other = correlation_of_covariance(R + step * np.outer(v, v))
+    assert ("rank" in failed(replace(HONEST["lifted"], R=None), other, judge)) == refused
 
 
 @pytest.mark.parametrize(("ratio", "counts"), [(5e-13, True), (4e-14, False)])
