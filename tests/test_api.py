@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import skcoral
 from skcoral import decorrelate, frontier, maximize_fidelity, threshold
 from skcoral.certificates import check
-from skcoral.datasets import load_wine, make_system
+from skcoral.datasets import load_wine
 from skcoral.exceptions import (
     CoralError,
     InvalidAnchorError,
@@ -23,7 +22,6 @@ from skcoral.exceptions import (
     InvalidBudgetError,
     InvalidCorrelationError,
     InvalidFloorError,
-    SingularCorrelationError,
 )
 
 WINE = load_wine()
@@ -40,38 +38,18 @@ QUESTIONS = {
 
 @pytest.mark.parametrize("ask", QUESTIONS.values(), ids=QUESTIONS)
 @pytest.mark.parametrize(
-    ("matrix", "words"),
+    ("matrix", "told"),
     [
         (np.ones((2, 3)), "square"),
-        (np.ones(3), "square"),
-        ([[1, 0.5], [0.4, 1]], "symmetric"),
-        ([[1, np.nan], [np.nan, 1]], "finite"),
-        ([[1, np.inf], [np.inf, 1]], "finite"),
         ([[4, 1], [1, 9]], r"covariance.*numpy\.outer"),
-        ([[1, 1.5], [1.5, 1]], r"\[-1, 1\]"),
         ([[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]], "not positive definite"),
-        ([["a", "b"], ["b", "a"]], "numbers"),
-        ([[1, 0.5], [0.5]], "ragged|regular"),
-        ([[1, 1j], [-1j, 1]], "real"),
-        (np.ones((0, 0)), "square"),
     ],
     ids=str,
 )
-def test_bad_matrices_are_refused(ask, matrix: object, words: str) -> None:
-    with pytest.raises(InvalidCorrelationError, match=words) as caught:
+def test_bad_matrices_are_refused(ask, matrix: object, told: str) -> None:
+    with pytest.raises(InvalidCorrelationError, match=told) as caught:
         ask(matrix)
     assert isinstance(caught.value, ValueError)
-
-
-def test_dependent_columns_are_named() -> None:
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(50, 2)), columns=["a", "b"])
-    table["total"] = table["a"] + table["b"]
-    table["other"] = rng.normal(size=50)
-    with pytest.raises(SingularCorrelationError) as caught:
-        threshold(table.corr(), on_singular="raise")
-    assert set(caught.value.variables) == {"a", "b", "total"}
-    assert "other" not in " ".join(caught.value.relations)
 
 
 def test_messages_use_the_names() -> None:
@@ -84,58 +62,44 @@ def test_messages_use_the_names() -> None:
         decorrelate(NAMED, floors)
 
 
+ONES = np.ones((13, 13))
+
+
 @pytest.mark.parametrize(
-    "floors",
-    [-0.1, 1.1, np.nan, [0.5, 0.5], np.full((13, 13), 0.5), "high", {"nothing": 0.5}, [None] * 13],
+    ("error", "arguments"),
+    [
+        (InvalidFloorError, {"rho_min": 1.1}),
+        (InvalidFloorError, {"rho_min": {"nothing": 0.5}}),
+        (InvalidFloorError, {"rho_min": pd.Series([0.5, 0.9], ["hue", "hue"])}),
+        (InvalidAnchorError, {"anchors": np.ones((13, 2))}),
+        (InvalidAnchorError, {"anchors": "x"}),
+        (InvalidArgumentError, {"criterion": "cubed"}),
+        (InvalidArgumentError, {"tol": 0}),
+        (InvalidArgumentError, {"max_iter": 1.5}),
+        (InvalidArgumentError, {"n_starts": 0}),  # also where no starts are needed
+        (InvalidArgumentError, {"random_state": "a"}),
+        (InvalidArgumentError, {"pair_weights": -ONES}),
+        (InvalidArgumentError, {"pair_weights": NAMED.iloc[:, :5]}),
+        (InvalidArgumentError, {"support": np.eye(13, dtype=bool), "pair_weights": ONES}),
+        (InvalidArgumentError, {"bounds": 3}),
+        (InvalidArgumentError, {"bounds": (np.zeros((2, 2)), np.ones((2, 2)))}),
+        (InvalidArgumentError, {"bounds": (np.nan * ONES, ONES)}),
+        (InvalidArgumentError, {"bounds": ("a", "b")}),
+    ],
     ids=str,
 )
-def test_bad_floors_are_refused(floors: object) -> None:
-    with pytest.raises(InvalidFloorError):
-        decorrelate(NAMED, floors)
+def test_odd_arguments_are_refused(error: type[CoralError], arguments: dict[str, object]) -> None:
+    assert issubclass(error, CoralError)
+    with pytest.raises(error):
+        decorrelate(NAMED, **{"rho_min": 0.9, **arguments})
 
 
-@pytest.mark.parametrize("budget", [-1, np.nan, np.inf, "much", None])
-def test_bad_budgets_are_refused(budget: object) -> None:
+def test_budgets_and_numbers_of_points_are_checked_before_the_work() -> None:
     with pytest.raises(InvalidBudgetError):
-        maximize_fidelity(R, budget)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"criterion": "cubed"},
-        {"criterion": None},
-        {"tol": 0},
-        {"tol": "small"},
-        {"max_iter": 0},
-        {"max_iter": 1.5},
-        {"pair_weights": -np.ones((13, 13))},
-        {"pair_weights": np.ones((2, 2))},
-        {"pair_weights": NAMED.iloc[:, :5]},
-        {"support": np.eye(13, dtype=bool), "pair_weights": np.ones((13, 13))},
-        {"bounds": 3},
-        {"bounds": (np.zeros((2, 2)), np.ones((2, 2)))},
-        {"bounds": (np.full((13, 13), np.nan), np.ones((13, 13)))},
-    ],
-    ids=lambda a: ",".join(a),
-)
-def test_odd_arguments_are_refused(arguments: dict[str, object]) -> None:
-    with pytest.raises(InvalidArgumentError):
-        decorrelate(R, 0.9, **arguments)
-
-
-@pytest.mark.parametrize("n_points", [1, 2.0, True, 10_001, 10**400])
-def test_numbers_of_points_are_limited_before_the_work(n_points: object) -> None:
-    with pytest.raises(InvalidArgumentError, match="n_points must be a whole number of at"):
-        frontier(R, n_points=n_points)
-
-
-@pytest.mark.parametrize(
-    "anchors", [np.ones((13, 14)), np.ones((13, 2)), np.zeros((13, 1)), np.eye(3), "x"], ids=str
-)
-def test_bad_anchors_are_refused(anchors: object) -> None:
-    with pytest.raises(InvalidAnchorError):
-        decorrelate(R, 0.9, anchors=anchors)
+        maximize_fidelity(R, -1)
+    for n_points in (1, 2.0, True, 10_001, 10**400):
+        with pytest.raises(InvalidArgumentError, match="n_points"):
+            frontier(R, n_points=n_points)
 
 
 def test_frames_arrays_and_lists_agree() -> None:
@@ -149,15 +113,6 @@ def test_frames_arrays_and_lists_agree() -> None:
         assert np.array_equal(decorrelate(other, 0.9).T, plain.T)
     assert decorrelate(NAMED, 0.9).names == tuple(WINE.names)
     assert threshold(NAMED).to_frame().index.tolist() == list(WINE.names)
-
-
-def test_float32_input_is_taken_for_what_it_is() -> None:
-    assert threshold(R.astype(np.float32)).value == pytest.approx(threshold(R).value, abs=1e-5)
-
-
-def test_reordered_rows_are_not_guessed() -> None:
-    with pytest.raises(InvalidCorrelationError, match="same names"):
-        threshold(NAMED.iloc[::-1])
 
 
 def test_floors_by_name_series_and_sequence_agree() -> None:
@@ -176,12 +131,6 @@ def test_a_series_with_the_default_index_goes_by_position() -> None:
     assert np.array_equal(by_position.T, decorrelate(R, floors).T)
 
 
-def test_a_series_that_names_a_variable_twice() -> None:
-    R = load_wine().to_frame().corr()
-    with pytest.raises(InvalidFloorError, match="repeated: `hue`"):
-        decorrelate(R, pd.Series([0.5, 0.9], ["hue", "hue"]))
-
-
 def test_the_input_is_not_changed() -> None:
     matrix, floors = R.copy(), np.full(13, 0.9)
     decorrelate(matrix, floors)
@@ -196,9 +145,14 @@ def test_results_are_frozen_and_travel() -> None:
             result.T = np.eye(13)
         with pytest.raises(ValueError, match="read-only"):
             result.T[0, 0] = 1
-        for twin in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):
+        for again in (copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))):
+            twin = again(result)
             assert np.array_equal(twin.T, result.T)
+            assert not twin.T.flags.writeable
             assert check(twin, R).passed
+            mapping = twin.bounds if hasattr(twin, "bounds") else twin.certificate.arrays
+            with pytest.raises(TypeError):
+                mapping["new"] = 1
         assert len(repr(result).splitlines()) < 25
 
 
@@ -221,14 +175,6 @@ def test_composites_are_decorrelated_and_kept() -> None:
     assert np.abs(answer.T.T @ R @ answer.T - answer.correlation).max() < 1e-10
     verdict = check(answer, R)
     assert verdict.passed, verdict.problems
-
-
-def test_public_names() -> None:
-    for name in skcoral.__all__:
-        assert getattr(skcoral, name) is not None
-    assert set(skcoral.__all__) <= set(dir(skcoral))
-    with pytest.raises(AttributeError):
-        _ = skcoral.nothing
 
 
 @st.composite
@@ -263,25 +209,6 @@ def test_every_answer_passes_its_own_check(
     assert verdict.passed, verdict.problems
 
 
-def test_every_error_is_one_of_ours() -> None:
-    assert issubclass(InvalidFloorError, CoralError)
-    assert issubclass(SingularCorrelationError, InvalidCorrelationError)
-    with pytest.raises(CoralError):
-        decorrelate(make_system(4), 2)
-
-
-@pytest.mark.parametrize(
-    "again", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
-)
-@pytest.mark.parametrize("result", [threshold(R), decorrelate(R, 0.9)], ids=["threshold", "answer"])
-def test_copies_are_as_frozen_as_the_original(result, again) -> None:
-    twin = again(result)
-    assert not twin.T.flags.writeable
-    mapping = twin.bounds if hasattr(twin, "bounds") else twin.certificate.arrays
-    with pytest.raises(TypeError):
-        mapping["new"] = 1
-
-
 def test_results_can_be_compared_and_kept_in_sets() -> None:
     one, two = decorrelate(R, 0.9), decorrelate(R, 0.9)
     assert one == one
@@ -307,8 +234,3 @@ def test_the_scale_of_a_composite_does_not_matter(size) -> None:
     B = np.eye(13)[:, :3] + 0.1
     plain, scaled = decorrelate(R, 0.97, anchors=B), decorrelate(R, 0.97, anchors=size * B)
     assert np.allclose(plain.T, scaled.T, rtol=0, atol=1e-9)
-
-
-def test_bounds_that_are_no_numbers() -> None:
-    with pytest.raises(InvalidArgumentError, match="lower bounds must contain only numbers"):
-        decorrelate(R, 0.9, bounds=("a", "b"))

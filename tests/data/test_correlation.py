@@ -77,14 +77,6 @@ def test_linear_relations_are_reported_in_the_tables_units(dtype):
     assert "`c`" not in str(caught.value)
 
 
-def test_duplicates_are_named_with_their_factor():
-    X = table(p=3)
-    X = np.column_stack([X, 1000 * X[:, 1] + 5])
-    with pytest.raises(SingularCorrelationError, match="`metres` = 1000 `km`") as caught:
-        estimate(Moments.from_rows(X, names=["a", "km", "c", "metres"]))
-    assert caught.value.redundant == ["metres"]
-
-
 def test_a_table_of_nearly_equal_columns_is_not_singular():
     X = table(500, 2)
     X = np.column_stack([X, X[:, 0] + 1e-4 * np.random.default_rng(3).normal(size=500)])

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from skcoral.core.linalg import correlation_of_covariance
+
 CRITERIA = ("squared", "worst", "absolute")
 
 
@@ -18,25 +20,18 @@ class Problem:
     asked: dict[str, Any] = field(default_factory=dict)
 
 
-def correlation(C: Any) -> Any:
-    """The correlation matrix of a covariance matrix, symmetric to the last bit."""
-    sd = np.sqrt(np.diag(C))
-    R = C / np.outer(sd, sd)
-    R = 0.5 * (R + R.T)
-    np.fill_diagonal(R, 1.0)
-    return R
-
-
 def factor(rng: Any, p: int) -> Any:
     """A few common factors and uniquenesses."""
     loadings = rng.normal(size=(p, int(rng.integers(1, 4)))) * rng.uniform(0.2, 2)
-    return correlation(loadings @ loadings.T + np.diag(rng.uniform(0.05, 1.5, size=p)))
+    return correlation_of_covariance(
+        loadings @ loadings.T + np.diag(rng.uniform(0.05, 1.5, size=p))
+    )
 
 
 def sample(rng: Any, p: int) -> Any:
     """Rows of a normal table, hardly more than variables or many more."""
     n = p + int(rng.integers(2, 6 * p))
-    return correlation(np.cov(rng.normal(size=(n, p)).T))
+    return correlation_of_covariance(np.cov(rng.normal(size=(n, p)).T))
 
 
 def blocks(rng: Any, p: int) -> Any:
@@ -63,7 +58,7 @@ def nearly_singular(rng: Any, p: int) -> Any:
     """One column that the others nearly determine."""
     X = rng.normal(size=(4 * p, p))
     X[:, -1] = X[:, :-1].sum(axis=1) + 10.0 ** rng.uniform(-4, -1) * rng.normal(size=4 * p)
-    return correlation(np.cov(X.T))
+    return correlation_of_covariance(np.cov(X.T))
 
 
 def singular(rng: Any, p: int) -> Any:
@@ -76,7 +71,7 @@ def singular(rng: Any, p: int) -> Any:
         X[:, -1] = X[:, :-1].sum(axis=1)
     else:
         X = X[: max(p - 1, 3)]
-    return correlation(np.cov(X.T))
+    return correlation_of_covariance(np.cov(X.T))
 
 
 FAMILIES = (factor, sample, blocks, autoregressive, equal, nearly_singular, singular)

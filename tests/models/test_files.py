@@ -80,11 +80,6 @@ def test_a_loaded_model_goes_on_learning(wine, tmp_path):
     np.testing.assert_array_equal(whole.T_, straight.T_)
 
 
-def test_a_pending_solution_is_computed_before_saving(wine, tmp_path):
-    save_model(CORAL().partial_fit(wine), tmp_path / "model.json")
-    assert load_model(tmp_path / "model.json").T_.shape == (13, 13)
-
-
 def test_tables_without_names(wine, tmp_path):
     save_model(CORAL().fit(wine.to_numpy()), tmp_path / "model.json")
     again = load_model(tmp_path / "model.json")
@@ -102,38 +97,27 @@ def test_the_file_is_plain_json_with_everything_named(saved, wine):
     assert "pickle" not in saved.read_text()
 
 
-def test_every_truncation_is_noticed(saved, tmp_path):
-    whole = saved.read_bytes()
-    cut = tmp_path / "cut.json"
-    for length in [0, 1, 20, len(whole) // 2, len(whole) - 2]:
-        cut.write_bytes(whole[:length])
-        with pytest.raises(ModelFileError, match=r"cut\.json.*truncated"):
-            load_model(cut)
-
-
 def test_other_files_are_not_models(saved, tmp_path, wine):
-    other = tmp_path / "other.json"
-    for text in ("[]", "{}", '"text"', "nonsense", '{"format": "recipe"}', "NaN"):
-        other.write_text(text)
-        with pytest.raises(ModelFileError, match=r"other\.json"):
-            load_model(other)
-    other.write_bytes(pickle.dumps(CORAL()))
-    with pytest.raises(ModelFileError, match=r"other\.json"):
-        load_model(other)
+    other, model = tmp_path / "other.json", saved.read_bytes()
     save_moments(Moments.from_rows(wine), other)
-    with pytest.raises(ModelFileError, match="scikit-coral moments"):
-        load_model(other)
+    for content, told in (
+        *((model[:length], "truncated") for length in (0, 1, len(model) // 2, len(model) - 2)),
+        *((json.dumps({**json.loads(model), "version": v}).encode(), "version") for v in (3, "4")),
+        (b"[]", "format"),
+        (b'{"format": "recipe"}', "recipe"),
+        (b"NaN", "NaN"),
+        (pickle.dumps(CORAL()), ""),
+        (other.read_bytes(), "scikit-coral moments"),
+    ):
+        other.write_bytes(content)
+        with pytest.raises(ModelFileError, match=rf"other\.json.*{told}"):
+            load_model(other)
     with pytest.raises(FileNotFoundError):
         load_model(tmp_path / "nowhere.json")
 
 
-@pytest.mark.parametrize("version", [3, 5, None, "4"])
-def test_unknown_versions(saved, version):
-    envelope = json.loads(saved.read_text())
-    envelope["version"] = version
-    saved.write_text(json.dumps(envelope))
-    with pytest.raises(ModelFileError, match="version"):
-        load_model(saved)
+def scaled(array, factor):
+    array["$array"] = (factor * np.array(array["$array"])).tolist()
 
 
 def reseal(path, change):
@@ -155,6 +139,7 @@ ALTERED = {
     "other outputs": lambda c: c["result"]["on_rows"]["names"]["$tuple"].pop(),
     "by 13 numbers": lambda c: c["result"].update(T={"$array": [[1.0]]}),
     "not true": lambda c: c["result"]["T"]["$array"][0].__setitem__(0, 0.5),
+    "correlations": lambda c: scaled(c["result"]["correlation"], 0.9),
     "not definite|positive definite|proves": lambda c: c["result"]["certificate"]["arrays"].update(
         H={"$array": np.zeros((13, 13)).tolist()}
     ),
@@ -174,36 +159,6 @@ def test_a_resealed_file_with_nonsense_is_refused(saved, told, limit, monkeypatc
         return
     with pytest.raises(ModelFileError, match=told if limit > 5 else r"model\.json"):
         load_model(saved)
-
-
-FORGED = {
-    "variances": ("T", lambda T: 1.01 * T),
-    "correlations": ("correlation", lambda G: 0.9 * G),
-    "fidelities": ("fidelity", lambda f: f + 1e-3),
-    "residual": ("objective", lambda v: v + 0.1),
-    "bound": ("lower_bound", lambda v: v + 0.1),
-}
-
-
-@pytest.mark.parametrize("limit", [CHECKED, 5])
-@pytest.mark.parametrize("what", FORGED)
-def test_forged_answers_are_refused_at_any_size(saved, what, limit, monkeypatch):
-    monkeypatch.setattr(files, "CHECKED", limit)
-    name, change = FORGED[what]
-
-    def forge(content):
-        value = content["result"][name]
-        is_array = isinstance(value, dict)
-        made = change(np.array(value["$array"]) if is_array else value)
-        content["result"][name] = {"$array": made.tolist()} if is_array else made
-
-    reseal(saved, forge)
-    with pytest.raises(ModelFileError, match=what if limit == 5 else "not true of its corr"):
-        load_model(saved)
-
-
-def scaled(array, factor):
-    array["$array"] = (factor * np.array(array["$array"])).tolist()
 
 
 WIDE = {
@@ -229,15 +184,15 @@ def test_models_of_wide_tables_are_judged_by_their_factors(tmp_path, told):
 
 
 def test_what_cannot_be_stored(wine, tmp_path):
+    path = tmp_path / "model.json"
     model = CORAL(0.7, random_state=np.random.RandomState(0)).fit(wine)
     with pytest.raises(ModelFileError, match="random_state holds a RandomState"):
-        save_model(model, tmp_path / "model.json")
-    assert os.listdir(tmp_path) == []
-
-
-def test_an_unfitted_model_is_not_saved(tmp_path):
+        save_model(model, path)
     with pytest.raises(AttributeError, match="not fitted"):
-        save_model(CORAL(), tmp_path / "model.json")
+        save_model(CORAL(), path)
+    with pytest.raises(ModelFileError, match="save the CORAL in it"):
+        save_model(make_pipeline(StandardScaler(), CORAL()).fit(wine), path)
+    assert os.listdir(tmp_path) == []
 
 
 # --- moments ---------------------------------------------------------------------------------
@@ -361,11 +316,6 @@ def test_settings_with_names_can_be_fitted_again(wine, tmp_path, setting):
     again = load_model(tmp_path / "model.json")
     assert np.array_equal(again.transform(X), model.transform(X))
     assert np.allclose(clone(again).fit(X).T_, model.T_, rtol=0, atol=1e-12)
-
-
-def test_what_is_no_model(wine, tmp_path):
-    with pytest.raises(ModelFileError, match="save the CORAL in it"):
-        save_model(make_pipeline(StandardScaler(), CORAL()).fit(wine), tmp_path / "model.json")
 
 
 def test_models_of_few_rows_transform_alike_to_the_last_bit(tmp_path):

@@ -86,19 +86,6 @@ def test_nothing_is_lost_for_another_convex_monotone_criterion():
     assert found.fun == pytest.approx(problem.value, rel=1e-4)
 
 
-@pytest.mark.parametrize("limit", [1.2, 2.5])
-def test_a_limit_on_the_vif_is_convex_in_the_gram_matrix(limit):
-    R = correlation(5, 4)
-    C, G, constraints = lifted(R)
-    common = cp.Variable()
-    constraints += [cp.matrix_frac(e, G) <= limit for e in np.eye(4)]
-    problem = cp.Problem(cp.Maximize(common), [*constraints, cp.diag(C) >= common])
-    problem.solve(solver="CLARABEL")
-    assert maximize_fidelity(R, limit, criterion="vif").rho_min[0] == pytest.approx(
-        problem.value, abs=1e-6
-    )
-
-
 def test_in_the_coordinates_of_the_transformation_there_are_other_local_maxima():
     """Outputs of the other orientation: best among their neighbours, far from the best of all."""
     R, limit = np.array([[1.0, 0.8], [0.8, 1.0]]), 1.25
