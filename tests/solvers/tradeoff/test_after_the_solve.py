@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from skcoral import decorrelate, threshold
-from skcoral.solvers.tradeoff.feasible import make_feasible
+from skcoral.solvers.tradeoff.binding import make_feasible
 
 
 def correlation(C: np.ndarray) -> np.ndarray:

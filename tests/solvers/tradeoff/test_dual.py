@@ -9,11 +9,9 @@ from skcoral import decorrelate
 from skcoral.bounds.tradeoff import plain_bound
 from skcoral.core import criteria
 from skcoral.exceptions import CertificateError
-from skcoral.solvers.tradeoff.binding import with_joined
-from skcoral.solvers.tradeoff.feasible import make_feasible, with_fixed
+from skcoral.solvers.tradeoff.binding import make_feasible, with_fixed, with_joined
 from skcoral.solvers.tradeoff.newton import evaluate
-from skcoral.solvers.tradeoff.pairs import Quadratic
-from skcoral.solvers.tradeoff.points import Problem
+from skcoral.solvers.tradeoff.points import Problem, Quadratic
 
 CRITERIA = ("squared", "worst", "absolute")
 

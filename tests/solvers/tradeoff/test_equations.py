@@ -7,10 +7,9 @@ import pytest
 
 from skcoral import decorrelate
 from skcoral.solvers.tradeoff.equations import FormedEquations, IteratedEquations
-from skcoral.solvers.tradeoff.interior import Allowance, _Point, follow
+from skcoral.solvers.tradeoff.interior import Allowance, _Point, follow, start, start_from
 from skcoral.solvers.tradeoff.newton import evaluate, refine
-from skcoral.solvers.tradeoff.pairs import Bounded, Box, Quadratic
-from skcoral.solvers.tradeoff.points import Problem, State, start, start_from
+from skcoral.solvers.tradeoff.points import Bounded, Box, Problem, Quadratic, State
 
 CRITERIA = ("squared", "worst", "absolute")
 

@@ -3,7 +3,7 @@
 from skcoral.solvers.tradeoff.budget import solve_budget
 from skcoral.solvers.tradeoff.frontier import trace_frontier
 from skcoral.solvers.tradeoff.inflation import solve_vif
-from skcoral.solvers.tradeoff.solver import solve_from_neighbour, solve_tradeoff
+from skcoral.solvers.tradeoff.search import solve_from_neighbour, solve_tradeoff
 
 __all__ = [
     "solve_budget",

@@ -43,8 +43,7 @@ from skcoral.core.arrays import (
     row_products,
 )
 from skcoral.core.linalg import conjugate_gradient
-from skcoral.solvers.tradeoff.pairs import Response
-from skcoral.solvers.tradeoff.points import Problem
+from skcoral.solvers.tradeoff.points import Problem, Response
 
 FORMED = 24  # up to this many variables the equations are formed
 

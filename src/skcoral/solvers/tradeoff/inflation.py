@@ -25,7 +25,7 @@ from skcoral.core.problem import Settings
 from skcoral.core.solution import Solution, VifLimit
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.solvers.exact import threshold_solution
-from skcoral.solvers.tradeoff.feasible import correlation_of
+from skcoral.solvers.tradeoff.binding import correlation_of
 from skcoral.solvers.tradeoff.frontier import Path
 from skcoral.solvers.tradeoff.inflation_path import highest_floor
 

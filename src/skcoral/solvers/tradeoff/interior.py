@@ -18,13 +18,15 @@ have ``H_ij = 0`` and no equation. All arrays stay in the library and on the dev
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
 
 from skcoral.core.arrays import (
+    Array,
+    diagonal_matrix,
     inner,
     largest_ratio,
     library,
@@ -32,9 +34,12 @@ from skcoral.core.arrays import (
     own_diagonal,
     plus_diagonal,
     row_products,
+    to_device,
 )
+from skcoral.core.criteria import Criterion
+from skcoral.core.linalg import spectral_norm
 from skcoral.solvers.tradeoff.equations import Equations, Linearisation, equations
-from skcoral.solvers.tradeoff.points import Problem, State
+from skcoral.solvers.tradeoff.points import Bounded, Box, PairModel, Problem, Quadratic, State
 
 _INACCURATE = 1e6  # violation over products that calls for equations solved accurately
 _TRUSTED = 1.0 / 3.0  # reach of a predictor whose second-order terms count in full
@@ -71,10 +76,9 @@ class Allowance:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where the method stopped, after how many steps; the products and the violation there."""
+    """Where the method stopped; the products and the violation there."""
 
     state: State
-    n_iter: int
     total: float = np.inf
     violation: float = np.inf
     done: bool = False
@@ -209,6 +213,49 @@ class _Point:
         )
 
 
+def start(problem: Problem, criterion: Criterion, omega: Array) -> State:
+    """Start on the central path but for the squares: shrunken sources, H diagonal.
+
+    ``t_j = (1 + ρ_j)/2`` times the source leaves the same room to the floor and to unit variance,
+    so ``λ_j = μ/(1 - ρ_j)`` makes both products equal to about μ.
+    """
+    t = 0.5 * (1.0 + problem.floors)
+    S = (t[:, None] * t[None, :]) * problem.R * problem.pairs  # symmetric to the last bit
+    weights = to_device(omega, problem.R) * problem.pairs
+    model: PairModel
+    if criterion == "worst":
+        worst = Bounded.worst(weights, problem.pairs, S)
+        model, mu = worst, worst.products() / worst.count
+    else:
+        # H must outweigh the residual correlations that it takes over, or steps will be short.
+        least = float(np.min((1.0 - problem.floor_values)[~problem.fixed]))
+        mu = max(0.5 * inner(weights * S, S) / problem.p, 2.0 * least * spectral_norm(weights * S))
+        mu = max(mu, 1e-3)
+        if criterion == "squared":
+            model = Quadratic(problem.pairs / (weights + (1.0 - problem.pairs)))
+        else:
+            model = Box.start(weights, problem.pairs, S, mu)
+    return start_from(problem, model, mu)
+
+
+def start_from(problem: Problem, model: PairModel, mu: float) -> State:
+    """Start from shrunken sources with a given pair model."""
+    floors, free = problem.floors, problem.free
+    t = 0.5 * (1.0 + floors)
+    lam = mu / (1.0 - floors + (1.0 - free)) * free
+    z = (1.0 - floors) * free + (1.0 - free)
+    T = diagonal_matrix(t)
+    return State(
+        H=diagonal_matrix(lam / t),
+        lam=lam,
+        z=z,
+        T=T,
+        W=problem.root.T * t[None, :],
+        P=diagonal_matrix((1.0 - t * t) * free),
+        model=model,
+    )
+
+
 def follow(
     problem: Problem,
     state: State,
@@ -227,23 +274,23 @@ def follow(
     ``tolerance`` times the objective. ``allowance`` is charged for every step. If not ``careful``,
     large systems are solved only roughly, which is enough far from the end.
     """
-    steps, short, formed = 0, 0, False
-    before = nowhere = Progress(state, 0)
+    short, formed = 0, False
+    before = nowhere = Progress(state)
     last = np.inf
     while True:
         try:
             point = _Point(problem, state)
         except sla.LinAlgError:
-            return Progress(state, steps)
+            return Progress(state)
         violation, size = point.violation, size_of(point.G)
         goal = share * size
         stalled = point.total <= 10.0 * goal and point.total > 0.9 * last
         close, last = point.total <= goal or stalled, point.total
-        here = Progress(state, steps, point.total, violation, done=close)
+        here = Progress(state, point.total, violation, done=close)
         if close and (
             violation <= max(share, tolerance) * size or violation > 0.5 * before.violation
         ):
-            return here if violation <= before.violation else replace(before, n_iter=steps)
+            return here if violation <= before.violation else before
         before = here if close else nowhere
         if allowance.exhausted or not point.count:
             return here
@@ -257,7 +304,6 @@ def follow(
         if length <= _NO_STEP or short > _PATIENCE:
             return here
         formed = system.exact  # where one point needed it, those after it do
-        steps += 1
         allowance.charge(system.work + _PRODUCTS * problem.p**3)
         if report is not None:
             report(state)

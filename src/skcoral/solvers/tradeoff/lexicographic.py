@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skcoral.core.arrays import (
     Array,
@@ -32,11 +31,8 @@ from skcoral.core.arrays import (
     zeros,
 )
 from skcoral.solvers.tradeoff.binding import binding_floors
-from skcoral.solvers.tradeoff.interior import Allowance, follow
-from skcoral.solvers.tradeoff.pairs import Bounded, PairModel, Quadratic
-from skcoral.solvers.tradeoff.points import Problem, State, start_from
-
-Index = NDArray[np.intp]
+from skcoral.solvers.tradeoff.interior import Allowance, follow, start_from
+from skcoral.solvers.tradeoff.points import Bounded, Index, PairModel, Problem, Quadratic, State
 
 TIE = 1e-9  # what the tie-break may add to the worst pair, so that it has room to move
 # Of the sum of squares that the products make up when the binding floors are guessed, and at the

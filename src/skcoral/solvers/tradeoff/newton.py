@@ -39,10 +39,9 @@ from skcoral.core.arrays import (
     to_host,
 )
 from skcoral.solvers.exact import BestExact, ExactThreshold
+from skcoral.solvers.tradeoff.binding import make_feasible
 from skcoral.solvers.tradeoff.equations import Equations, FormedEquations, Linearisation, equations
-from skcoral.solvers.tradeoff.feasible import make_feasible
-from skcoral.solvers.tradeoff.pairs import Quadratic, Response
-from skcoral.solvers.tradeoff.points import Problem
+from skcoral.solvers.tradeoff.points import Problem, Quadratic, Response
 
 _ACCURACY = (1e-3, 0.1)  # of an iterated solve, in between as the residual: digits to be gained
 ACCURATE = 1e-11  # relative residual below which no further digit is expected

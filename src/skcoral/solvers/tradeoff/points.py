@@ -1,37 +1,35 @@
-"""The problem of the interior-point method, its points, and where it starts.
+"""The problem of the interior-point method, its points, and the models of its criteria.
 
-Where the search for one trade-off ended: a feasible transformation with its dual point.
+A pair model says how a criterion ties ``off(H)`` to the residual correlations. At the optimum these
+are a subgradient ``S`` of the conjugate at ``off(H)``. For the criteria that are not smooth this is
+a set of complementarity conditions, relaxed by a parameter τ on the central path. A model holds its
+own variables as symmetric matrices, one entry per pair; entries of pairs that do not count are kept
+at one and masked out.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from skcoral.core import criteria
 from skcoral.core.arrays import (
     Array,
     cholesky_or_none,
     diagonal_matrix,
     inner,
     inverse_factored,
+    largest_ratio,
     library,
     plus_diagonal,
     submatrix,
     to_device,
     to_host,
 )
-from skcoral.core.criteria import Criterion
-from skcoral.core.linalg import spectral_norm
-from skcoral.core.problem import Settings
-from skcoral.core.solution import Certificate, Floors, Goal, Solution
-from skcoral.core.tolerances import OPTIMAL_GAP
-from skcoral.solvers.tradeoff.pairs import Bounded, Box, PairModel, Quadratic
 
 Index = NDArray[np.intp]
 
@@ -140,124 +138,249 @@ class State:
         )
 
 
-def start(problem: Problem, criterion: Criterion, omega: Array) -> State:
-    """Start on the central path but for the squares: shrunken sources, H diagonal.
+Corrector = tuple[Any, Any] | None
 
-    ``t_j = (1 + ρ_j)/2`` times the source leaves the same room to the floor and to unit variance,
-    so ``λ_j = μ/(1 - ρ_j)`` makes both products equal to about μ.
+_LEAST = 1e-3  # slacks at the start of the squares within bounds
+
+
+@dataclass(frozen=True)
+class Response:
+    """``S + dS = target + stiffness ∘ dH + lever · dδ``, with one equation for the scalar dδ.
+
+    It is ``constant + ⟨lever, dH⟩ + bend · dδ = 0``; without a scalar, ``lever`` is None.
     """
-    t = 0.5 * (1.0 + problem.floors)
-    S = (t[:, None] * t[None, :]) * problem.R * problem.pairs  # symmetric to the last bit
-    weights = to_device(omega, problem.R) * problem.pairs
-    model: PairModel
-    if criterion == "worst":
-        worst = Bounded.worst(weights, problem.pairs, S)
-        model, mu = worst, worst.products() / worst.count
-    else:
-        # H must outweigh the residual correlations that it takes over, or steps will be short.
-        least = float(np.min((1.0 - problem.floor_values)[~problem.fixed]))
-        mu = max(0.5 * inner(weights * S, S) / problem.p, 2.0 * least * spectral_norm(weights * S))
-        mu = max(mu, 1e-3)
-        if criterion == "squared":
-            model = Quadratic(problem.pairs / (weights + (1.0 - problem.pairs)))
-        else:
-            model = Box.start(weights, problem.pairs, S, mu)
-    return start_from(problem, model, mu)
 
-
-def start_from(problem: Problem, model: PairModel, mu: float) -> State:
-    """Start from shrunken sources with a given pair model."""
-    floors, free = problem.floors, problem.free
-    t = 0.5 * (1.0 + floors)
-    lam = mu / (1.0 - floors + (1.0 - free)) * free
-    z = (1.0 - floors) * free + (1.0 - free)
-    T = diagonal_matrix(t)
-    return State(
-        H=diagonal_matrix(lam / t),
-        lam=lam,
-        z=z,
-        T=T,
-        W=problem.root.T * t[None, :],
-        P=diagonal_matrix((1.0 - t * t) * free),
-        model=model,
-    )
-
-
-_AIM = 0.9  # of the gap that "optimal" promises, so that rounding does not decide a re-check
+    stiffness: Any
+    target: Any
+    lever: Any = None
+    constant: float = 0.0
+    bend: float = -1.0
 
 
 @dataclass(frozen=True)
-class Warm:
-    """Where a neighbouring problem ended: H of all variables, and which floors bound."""
+class Quadratic:
+    """Squares: ``S = stiffness ∘ H``. Stiffness zero asks for S = 0 at whatever cost.
 
-    H: Any
-    binding: NDArray[np.bool_]
+    The methods are what the interior-point method asks of every criterion; squares have no
+    variables of their own.
+    """
+
+    stiffness: Any
+    count: ClassVar[int] = 0  # of complementarity products
+
+    def residual(self, H: Any) -> Any:
+        """The current S."""
+        return self.stiffness * H
+
+    def products(self, direction: Any = None, length: float = 0.0) -> float:
+        """Sum of all complementarity products, here or after a step."""
+        return 0.0
+
+    def respond(self, H: Any, tau: float, corrector: Corrector) -> Response:
+        """Linearise S in H on the way to τ."""
+        return Response(self.stiffness, self.stiffness * H)
+
+    def direction(self, H: Any, V: Any, scalar: float, tau: float, corrector: Corrector) -> Any:
+        """Direction of the model's own variables that goes with ``dH = V``."""
+
+    def longest(self, direction: Any) -> float:
+        """Longest step that keeps the variables positive."""
+        return float("inf")
+
+    def correct(self, direction: Any, share: float) -> Corrector:
+        """A share of the second-order terms of the products, for the corrector step."""
+        return None
+
+    def moved(self, direction: Any, length: float) -> Quadratic:
+        """Return the model after a step."""
+        return self
+
+    def restricted(self, members: Any) -> Quadratic:
+        """Return the model of some of the variables."""
+        return Quadratic(members(self.stiffness))
 
 
 @dataclass(frozen=True)
-class Solved:
-    """A feasible transformation with its dual point."""
+class _TwoSided:
+    """Two inequalities for each pair, with multipliers ``a, b ≥ 0`` and slacks ``u, v``.
 
-    T: Array
-    G: Array
-    fidelity: Array
-    objective: float
-    lower_bound: float
-    lam: Array
-    H: Array
-    binding: NDArray[np.bool_]
-    n_iter: int
-    unique: bool = True  # whether ties were broken, so that no other answer is as good
+    Slacks are variables, because they become far smaller than what they are the difference of:
+    ``a u = b v = τ/2``. ``bound`` marks the pairs.
+    """
 
-    @property
-    def gap(self) -> float:
-        """``objective - lower_bound``."""
-        return self.objective - self.lower_bound
+    bound: Any
+    a: Any
+    b: Any
+    u: Any
+    v: Any
+
+    _moving: ClassVar[tuple[str, ...]] = ("a", "b", "u", "v")
+    _constant: ClassVar[tuple[str, ...]] = ("bound",)
 
     @property
-    def certified(self) -> bool:
-        """Whether the gap is closed as far as the word "optimal" promises."""
-        return self.gap <= _AIM * OPTIMAL_GAP * max(1.0, self.objective)
+    def count(self) -> int:
+        """Two products for each pair, counted from both sides of the diagonal, of size τ/2."""
+        return int(library(self.bound).sum(self.bound))
 
-    def joined(self, other: Solved) -> Solved:
-        """Return the better transformation of the two with the better bound."""
-        best = self if self.objective <= other.objective else other
-        return best.proved_by(self if self.lower_bound >= other.lower_bound else other)
+    def products(self, direction: Self | None = None, length: float = 0.0) -> float:
+        """``Σ a u + b v``, here or after a step."""
+        at = self if direction is None else self.moved(direction, length)
+        return inner(at.a * at.bound, at.u) + inner(at.b * at.bound, at.v)
 
-    def proved_by(self, other: Solved) -> Solved:
-        """Return this transformation with the dual point and the bound of another."""
-        return replace(
-            self, lower_bound=other.lower_bound, lam=other.lam, H=other.H, binding=other.binding
-        )
+    def longest(self, direction: Self) -> float:
+        """Longest step that keeps all four positive."""
+        names = ("a", "b", "u", "v")
+        ratio = max(largest_ratio(-getattr(direction, n), getattr(self, n)) for n in names)
+        return 1.0 / ratio if ratio > 0 else float("inf")
 
-    def prices(self, floors: Array) -> Array:
-        """∂objective/∂ρ_j = 2 λ_j; infinite for a floor of one that costs anything.
+    def correct(self, direction: Self, share: float) -> Corrector:
+        """A share of ``da du`` and ``db dv``."""
+        return share * direction.a * direction.u, share * direction.b * direction.v
 
-        Near one the objective falls like the square root of ``1 - ρ_j``: its slope has no bound.
+    def moved(self, direction: Self, length: float) -> Self:
+        """Return the model after a step."""
+        after = {n: getattr(self, n) + length * getattr(direction, n) for n in self._moving}
+        return replace(self, **after)
+
+    def restricted(self, members: Any) -> Self:
+        """Return the model of some of the variables."""
+        names = (*self._constant, *self._moving)
+        return replace(self, **{n: members(getattr(self, n)) for n in names})
+
+    def _wanted(self, tau: float, corrector: Corrector) -> tuple[Any, Any]:
+        """The products ``a u`` and ``b v`` that a step aims at."""
+        first, second = (0.0, 0.0) if corrector is None else corrector
+        return 0.5 * tau - first, 0.5 * tau - second
+
+
+@dataclass(frozen=True)
+class Box(_TwoSided):
+    """Absolute criterion: ``|H_ij| ≤ ω_ij / 2``, so ``u, v = ω/2 ∓ H`` and ``S = a - b``."""
+
+    @classmethod
+    def start(cls, omega: Any, live: Any, S: Any, mu: float) -> Box:
+        """Start from H = 0 and the residual correlations ``S``."""
+        weight = omega + (1.0 - live)
+        size, level = abs(S), mu / weight
+        half = 0.5 * weight
+        return cls(live, level + 0.5 * (size + S), level + 0.5 * (size - S), half, 1.0 * half)
+
+    def residual(self, H: Any) -> Any:
+        """``a - b``."""
+        return (self.a - self.b) * self.bound
+
+    def respond(self, H: Any, tau: float, corrector: Corrector) -> Response:
+        """Linearise S in H."""
+        first, second = self._wanted(tau, corrector)
+        stiffness = (self.a / self.u + self.b / self.v) * self.bound
+        return Response(stiffness, (first / self.u - second / self.v) * self.bound)
+
+    def direction(self, H: Any, V: Any, scalar: float, tau: float, corrector: Corrector) -> Box:
+        """Direction of the multipliers and their slacks."""
+        first, second = self._wanted(tau, corrector)
+        da = ((first + self.a * V) / self.u - self.a) * self.bound
+        db = ((second - self.b * V) / self.v - self.b) * self.bound
+        step = V * self.bound
+        return Box(self.bound, da, db, -step, step)
+
+
+@dataclass(frozen=True)
+class Bounded(_TwoSided):
+    """``|S_ij| ≤ δ c_ij``: worst pair with δ free, or squares within given bounds with δ = 1.
+
+    ``H = a - b + κ S`` and ``u, v = δ c ∓ S``. The worst pair has ``κ = 0`` and
+    ``Σ_{i≠j} c (a + b) = 1``. ``live`` marks the pairs, ``bound`` those with a bound. Slacks start
+    no smaller than ``_LEAST``: ``wide`` is by how much u and v are still too large, which falls
+    faster than the products do.
+    """
+
+    live: Any
+    c: Any
+    s: Any
+    kappa: float
+    wide: tuple[Any, Any] = (0.0, 0.0)
+
+    _moving = ("a", "b", "u", "v", "s")
+    _constant = ("bound", "live", "c")
+
+    @classmethod
+    def worst(cls, omega: Any, live: Any, S: Any) -> Bounded:
+        """Worst pair: start from H = 0, the residual correlations ``S`` and twice their level."""
+        c = live / (omega + (1.0 - live))
+        level = 2.0 * float(library(S).max(abs(omega * S))) + 1e-3
+        even = omega / (2.0 * float(library(live).sum(live))) + (1.0 - live)
+        s = S * live
+        u, v = level * c - s + (1.0 - live), level * c + s + (1.0 - live)
+        return cls(live, even, 1.0 * even, u, v, live, c, s, 0.0)
+
+    @classmethod
+    def squares(
+        cls, bounds: Any, live: Any, bound: Any, S: Any, mu: float, share: float = 0.9
+    ) -> Bounded:
+        """Squares within ``bounds`` where ``bound`` is one: start from ``S``, moved inside.
+
+        ``share`` is how far towards the bounds it may stay.
         """
-        prices = 2.0 * self.lam
-        ones = floors >= 1.0
-        costs = np.max(np.abs(criteria.off(self.H)), axis=1, initial=0.0) > 0
-        prices[ones] = np.where(costs[ones], np.inf, 0.0)
-        return prices
+        xp = library(S)
+        c = bounds * bound
+        inside = xp.clip(S, -share * c, share * c)
+        s = inside * bound + S * (1.0 - bound)
+        exact = c - inside * bound + (1.0 - bound), c + inside * bound + (1.0 - bound)
+        u, v = (xp.clip(slack, _LEAST, None) for slack in exact)
+        wide = (u - exact[0], v - exact[1])
+        return cls(bound, 0.5 * mu / u, 0.5 * mu / v, u, v, live, c, s, 1.0, wide)
 
-    def solution(self, floors: Array, settings: Settings, goal: Goal | None = None) -> Solution:
-        """As an answer for these floors, with (★) for a bound."""
-        return Solution(
-            T=self.T,
-            correlation=self.G,
-            fidelity=self.fidelity,
-            rho_min=floors,
-            objective=self.objective,
-            lower_bound=self.lower_bound,
-            certificate=Certificate(
-                kind="tradeoff",
-                arrays={"multipliers": self.lam, "H": self.H},
-                info={"criterion": settings.criterion},
-            ),
-            n_iter=self.n_iter,
-            slopes=2.0 * self.lam,
-            converged=self.n_iter < settings.max_iter,
-            unique=self.unique,
-            goal=goal or Floors(),
-        )
+    def residual(self, H: Any) -> Any:
+        """The current S."""
+        return self.s
+
+    def respond(self, H: Any, tau: float, corrector: Corrector) -> Response:
+        """Linearise S and δ in H."""
+        return self._linearised(H, tau, corrector)[0]
+
+    def _linearised(
+        self, H: Any, tau: float, corrector: Corrector
+    ) -> tuple[Response, Any, Any, Any, Any]:
+        first, second = self._wanted(tau, corrector)
+        m = self.bound
+        new_a, new_b = first / self.u * m, second / self.v * m
+        over_u, over_v = self.a / self.u * m, self.b / self.v * m
+        pull, twist = over_u + over_v, over_u - over_v
+        stiffness = self.live / (pull + self.kappa + (1.0 - self.live))
+        over = new_a + over_u * self.wide[0] - new_b - over_v * self.wide[1]
+        target = self.s + stiffness * (H - over - self.kappa * self.s)
+        if self.kappa != 0.0:
+            return Response(stiffness, target), new_a, new_b, over_u, over_v
+        # Without the differences of nearly equal numbers that a single active pair would leave.
+        turn = stiffness * twist
+        lever = turn * self.c
+        two = 2.0 * stiffness
+        constant = inner(turn * H + two * (new_a * over_v + new_b * over_u), self.c) - 1.0
+        bend = -2.0 * inner(two * over_u * over_v * self.c, self.c)
+        return Response(stiffness, target, lever, constant, bend), new_a, new_b, over_u, over_v
+
+    def direction(self, H: Any, V: Any, scalar: float, tau: float, corrector: Corrector) -> Bounded:
+        """Direction of a, b, S and the slacks."""
+        response, new_a, new_b, over_u, over_v = self._linearised(H, tau, corrector)
+        ds = response.stiffness * V + (response.target - self.s)
+        level = 0.0
+        if response.lever is not None:
+            ds = ds + response.lever * scalar
+            level = scalar * self.c
+        du = (level - ds - self.wide[0]) * self.bound
+        dv = (level + ds - self.wide[1]) * self.bound
+        da = (new_a - over_u * du - self.a) * self.bound
+        db = (new_b - over_v * dv - self.b) * self.bound
+        return replace(self, a=da, b=db, s=ds, u=du, v=dv)
+
+    def moved(self, direction: Self, length: float) -> Self:
+        """Return the model after a step."""
+        left = tuple((1.0 - length) * excess for excess in self.wide)
+        return replace(super().moved(direction, length), wide=left)
+
+    def restricted(self, members: Any) -> Self:
+        """Return the model of some of the variables, at the end of a path."""
+        return replace(super().restricted(members), wide=(0.0, 0.0))
+
+
+PairModel = Quadratic | Box | Bounded

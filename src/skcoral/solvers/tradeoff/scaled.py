@@ -1,10 +1,14 @@
-"""One trade-off with its weights scaled, what was spent on it, and what a candidate proves."""
+"""One trade-off with its weights scaled: what completes a point, and what that proves."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from skcoral.bounds.tradeoff import plain_bound
@@ -20,20 +24,106 @@ from skcoral.core.arrays import (
     to_host,
 )
 from skcoral.core.problem import Settings
+from skcoral.core.solution import Certificate, Floors, Goal, Solution
+from skcoral.core.tolerances import OPTIMAL_GAP
 from skcoral.solvers.exact import BestExact
-from skcoral.solvers.tradeoff.binding import Candidate
-from skcoral.solvers.tradeoff.feasible import (
+from skcoral.solvers.tradeoff.binding import (
     CLOSE,
+    Candidate,
+    DualPoint,
+    complete,
     correlation_of,
     lifted,
     make_feasible,
     near_sources,
+    with_fixed,
 )
 from skcoral.solvers.tradeoff.interior import Allowance
-from skcoral.solvers.tradeoff.pairs import Quadratic
-from skcoral.solvers.tradeoff.points import Problem, Solved
+from skcoral.solvers.tradeoff.lexicographic import break_ties
+from skcoral.solvers.tradeoff.newton import Stationary
+from skcoral.solvers.tradeoff.points import Index, Problem, Quadratic, State
 
-Index = NDArray[np.intp]
+Binding = tuple[DualPoint, Any, Index]  # with T, and which floors of the problem they are
+
+_AIM = 0.9  # of the gap that "optimal" promises, so that rounding does not decide a re-check
+_TIE_STEPS = 150  # after which there is taken to be no feasible point
+
+
+@dataclass(frozen=True)
+class Warm:
+    """Where a neighbouring problem ended: H of all variables, and which floors bound."""
+
+    H: Any
+    binding: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A feasible transformation with its dual point."""
+
+    T: Array
+    G: Array
+    fidelity: Array
+    objective: float
+    lower_bound: float
+    lam: Array
+    H: Array
+    binding: NDArray[np.bool_]
+    n_iter: int
+    unique: bool = True  # whether ties were broken, so that no other answer is as good
+
+    @property
+    def gap(self) -> float:
+        """``objective - lower_bound``."""
+        return self.objective - self.lower_bound
+
+    @property
+    def certified(self) -> bool:
+        """Whether the gap is closed as far as the word "optimal" promises."""
+        return self.gap <= _AIM * OPTIMAL_GAP * max(1.0, self.objective)
+
+    def joined(self, other: Solved) -> Solved:
+        """Return the better transformation of the two with the better bound."""
+        best = self if self.objective <= other.objective else other
+        return best.proved_by(self if self.lower_bound >= other.lower_bound else other)
+
+    def proved_by(self, other: Solved) -> Solved:
+        """Return this transformation with the dual point and the bound of another."""
+        return replace(
+            self, lower_bound=other.lower_bound, lam=other.lam, H=other.H, binding=other.binding
+        )
+
+    def prices(self, floors: Array) -> Array:
+        """∂objective/∂ρ_j = 2 λ_j; infinite for a floor of one that costs anything.
+
+        Near one the objective falls like the square root of ``1 - ρ_j``: its slope has no bound.
+        """
+        prices = 2.0 * self.lam
+        ones = floors >= 1.0
+        costs = np.max(np.abs(criteria.off(self.H)), axis=1, initial=0.0) > 0
+        prices[ones] = np.where(costs[ones], np.inf, 0.0)
+        return prices
+
+    def solution(self, floors: Array, settings: Settings, goal: Goal | None = None) -> Solution:
+        """As an answer for these floors, with (★) for a bound."""
+        return Solution(
+            T=self.T,
+            correlation=self.G,
+            fidelity=self.fidelity,
+            rho_min=floors,
+            objective=self.objective,
+            lower_bound=self.lower_bound,
+            certificate=Certificate(
+                kind="tradeoff",
+                arrays={"multipliers": self.lam, "H": self.H},
+                info={"criterion": settings.criterion},
+            ),
+            n_iter=self.n_iter,
+            slopes=2.0 * self.lam,
+            converged=self.n_iter < settings.max_iter,
+            unique=self.unique,
+            goal=goal or Floors(),
+        )
 
 
 class Scaled:
@@ -147,3 +237,60 @@ class Scaled:
             binding=candidate.binding,
             n_iter=self.used,
         )
+
+    def _whole(self, problem: Problem, state: State) -> Solved:
+        """The state itself, as if all floors were binding."""
+        return self.finish(complete(self.R, self.floors, *dual_of(state, self.active, problem)))
+
+    def _completed(self, found: Binding, *, final: bool, at: Any = None) -> Candidate:
+        """Complete the other outputs, or at last what the criterion leaves open, from ``at``."""
+        dual, T, _ = found
+        candidate = complete(self.R, self.floors, T, dual, known=self.completions)
+        if candidate.complete or not final:
+            return candidate
+        centre = at if isinstance(at, State) else None
+        return self._undecided(dual, T, self._worst(dual.members, T), centre)
+
+    def _undecided(
+        self, dual: DualPoint, T: Any, worst: float, centre: State | None = None
+    ) -> Candidate:
+        """Add the outputs that the criterion leaves open, by the least sum of squares."""
+        allowance = self._allowance(_TIE_STEPS)
+        near = None if centre is None else (centre, self.active)
+        try:
+            for members, outputs in break_ties(
+                self.R, self.floors, self.omega, dual.members, T, worst, allowance, near
+            ):
+                candidate = complete(self.R, self.floors, outputs, dual, members)
+                if candidate.complete:
+                    return candidate
+        except sla.LinAlgError:
+            pass  # the tie-break has no part in the proof
+        finally:
+            self._charge(allowance)
+        return complete(self.R, self.floors, T, dual)
+
+    def _worst(self, members: Index, T: Any) -> float:
+        """The worst pair among the decided outputs; zero for the other criteria."""
+        if self.criterion != "worst" or not len(members):
+            return 0.0
+        G = np.asarray(to_host(T.T @ submatrix(self.R, members, members) @ T))
+        return criteria.value("worst", G, self.omega[np.ix_(members, members)])
+
+    def _reporter(self, problem: Problem, members: Index) -> Callable[[Any], object] | None:
+        callback = self.callback
+        if callback is None:
+            return None
+
+        calls = itertools.count(self.used + 1)
+
+        def report(at: State | Stationary) -> None:
+            solved = self.finish(complete(self.R, self.floors, *dual_of(at, members, problem)))
+            callback(next(calls), solved.objective, solved.lower_bound)
+
+        return report
+
+
+def dual_of(at: State | Stationary, members: Index, problem: Problem) -> tuple[Any, DualPoint]:
+    """Transformation and dual point of ``members``, whose problem it is."""
+    return at.T, with_fixed(members, np.asarray(to_host(at.lam)), at.H, problem.fixed)

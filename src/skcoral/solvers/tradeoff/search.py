@@ -1,9 +1,13 @@
-"""The search for one trade-off: path, binding floors, completion, certificate."""
+"""The search for one trade-off: floors above what exact decorrelation allows.
+
+One interior-point method follows the central path for every criterion. Once the products separate
+the floors that bind from those that do not, the binding ones are solved alone and the others are
+completed exactly. The completion and the certificate judge the guess; where it was wrong, the path
+is followed further.
+"""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,36 +15,30 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from skcoral.core import criteria
 from skcoral.core.arrays import (
+    Array,
     identity,
     submatrix,
     to_device,
     to_host,
 )
+from skcoral.core.problem import Settings
+from skcoral.core.results import Decorrelation
+from skcoral.core.solution import Solution
 from skcoral.solvers.exact import BestExact, ExactThreshold, best_exact
 from skcoral.solvers.tradeoff.binding import (
-    Candidate,
     DualPoint,
     binding_floors,
-    complete,
     enlarged,
+    subgradient,
+    with_fixed,
     with_joined,
 )
 from skcoral.solvers.tradeoff.equations import FORMED
-from skcoral.solvers.tradeoff.feasible import (
-    subgradient,
-    with_fixed,
-)
-from skcoral.solvers.tradeoff.interior import Progress, follow
-from skcoral.solvers.tradeoff.lexicographic import break_ties
-from skcoral.solvers.tradeoff.newton import ACCURATE, Stationary, entry, refine
-from skcoral.solvers.tradeoff.pairs import Quadratic
-from skcoral.solvers.tradeoff.points import Problem, Solved, State, Warm, start
-from skcoral.solvers.tradeoff.scaled import Scaled
-
-Index = NDArray[np.intp]
-Binding = tuple[DualPoint, Any, Index]  # with T, and which floors of the problem they are
+from skcoral.solvers.tradeoff.interior import Progress, follow, start
+from skcoral.solvers.tradeoff.newton import ACCURATE, entry, refine
+from skcoral.solvers.tradeoff.points import Index, Problem, Quadratic, State
+from skcoral.solvers.tradeoff.scaled import Binding, Scaled, Solved, Warm, dual_of
 
 # Shares of the objective that the products make up when the binding floors are guessed: early where
 # Newton's method can take over, and further down the path where the guess was wrong.
@@ -48,7 +46,6 @@ _EARLY = (1e-4, 1e-5, 1e-8)
 _EARLY_SHARP = (1e-8,)  # for the criteria that are not smooth
 _GUESS = 1e-4  # of the objective by which the equations may be violated there
 _LATE = (1e-13, 1e-17, 1e-21)
-_TIE_STEPS = 150  # after which there is taken to be no feasible point
 _TIE_BREAK = 0.5  # of the work up to a proof that may be spent on choosing among the optima
 _UNNOTICED = 2e9  # multiply-adds, a fraction of a second, that may be spent on it in any case
 _TRIES = 4  # corrections of one guess
@@ -102,7 +99,10 @@ class Search(Scaled):
                     more = max(_TIE_BREAK * self.work, _UNNOTICED)
                     self.most_work = min(self.most_work, self.work + more)
             for self.by_slack in (False, True) if share in _LATE else (False,):
-                solved = self._guess(problem, state)
+                size = self._size(state.W.T @ state.W)
+                guess = binding_floors(problem, state, size, by_slack=self.by_slack)
+                final = share in _LATE or self.criterion != "squared"
+                solved = self._attempt(problem, state, guess, final=final)
                 if solved is not None and solved.certified:
                     return replace(solved, n_iter=self.used)
                 if solved is not None:
@@ -116,17 +116,6 @@ class Search(Scaled):
         if best is None:
             best = replace(self._whole(problem, state), unique=False)
         return replace(best, n_iter=self.used)
-
-    def _whole(self, problem: Problem, state: State) -> Solved:
-        """The state itself, as if all floors were binding."""
-        return self.finish(complete(self.R, self.floors, *_dual_of(state, self.active, problem)))
-
-    def _guess(self, problem: Problem, state: State) -> Solved | None:
-        """Guess which floors bind at a state, and solve for them; None where it was wrong."""
-        size = self._size(state.W.T @ state.W)
-        guess = binding_floors(problem, state, size, by_slack=self.by_slack)
-        final = self.share in _LATE or self.criterion != "squared"
-        return self._attempt(problem, state, guess, final=final)
 
     def _follow(self, problem: Problem, state: State, share: float) -> Progress:
         allowance = self._allowance()
@@ -205,15 +194,6 @@ class Search(Scaled):
             del candidate, found, dual, T  # large matrices
         return None
 
-    def _completed(self, found: Binding, *, final: bool, at: Any = None) -> Candidate:
-        """Complete the other outputs, or at last what the criterion leaves open, from ``at``."""
-        dual, T, _ = found
-        candidate = complete(self.R, self.floors, T, dual, known=self.completions)
-        if candidate.complete or not final:
-            return candidate
-        centre = at if isinstance(at, State) else None
-        return self._undecided(dual, T, self._worst(dual.members, T), centre)
-
     def _solve_binding(
         self, problem: Problem, at: State | Any, keep: Index, *, far: bool = False
     ) -> Binding | None:
@@ -252,7 +232,7 @@ class Search(Scaled):
                 return None
             binding = binding_floors(sub, progress.state, size, by_slack=self.by_slack)
             if binding.all():
-                T, dual = _dual_of(progress.state, self.active[keep], sub)
+                T, dual = dual_of(progress.state, self.active[keep], sub)
                 return dual, T, keep
             keep = keep[binding]
             if problem.fixed[keep].all() or not np.any(self.inner_omega[np.ix_(keep, keep)] > 0):
@@ -283,7 +263,7 @@ class Search(Scaled):
                 return None
             self.used += found.n_iter
             if not found.idle.any():
-                T, dual = _dual_of(found.point, members, sub)
+                T, dual = dual_of(found.point, members, sub)
                 return dual, T, keep
             on = np.flatnonzero(~found.idle)
             if len(keep) == problem.p:
@@ -314,32 +294,6 @@ class Search(Scaled):
         binding[self.active[guess]] = True
         return enlarged(self.R, self.floors, binding, self.completions, once=once)[self.active]
 
-    def _undecided(
-        self, dual: DualPoint, T: Any, worst: float, centre: State | None = None
-    ) -> Candidate:
-        """Add the outputs that the criterion leaves open, by the least sum of squares."""
-        allowance = self._allowance(_TIE_STEPS)
-        near = None if centre is None else (centre, self.active)
-        try:
-            for members, outputs in break_ties(
-                self.R, self.floors, self.omega, dual.members, T, worst, allowance, near
-            ):
-                candidate = complete(self.R, self.floors, outputs, dual, members)
-                if candidate.complete:
-                    return candidate
-        except sla.LinAlgError:
-            pass  # the tie-break has no part in the proof
-        finally:
-            self._charge(allowance)
-        return complete(self.R, self.floors, T, dual)
-
-    def _worst(self, members: Index, T: Any) -> float:
-        """The worst pair among the decided outputs; zero for the other criteria."""
-        if self.criterion != "worst" or not len(members):
-            return 0.0
-        G = np.asarray(to_host(T.T @ submatrix(self.R, members, members) @ T))
-        return criteria.value("worst", G, self.omega[np.ix_(members, members)])
-
     def from_neighbour(self, warm: Warm) -> Solved | None:
         """Newton's method from the dual point of a neighbouring problem; None if it is too far."""
         if self.problem is None or self.problem.fixed.any():
@@ -360,20 +314,62 @@ class Search(Scaled):
         solved = self._attempt(problem, H, guess, final=False)
         return solved if solved is not None and solved.certified else None
 
-    def _reporter(self, problem: Problem, members: Index) -> Callable[[Any], object] | None:
-        callback = self.callback
-        if callback is None:
-            return None
 
-        calls = itertools.count(self.used + 1)
+def solve_tradeoff(
+    R: Any, floors: Array, settings: Settings, *, refused: BestExact | None = None
+) -> Solution:
+    """Least residual correlation for floors that exact decorrelation cannot meet.
 
-        def report(at: State | Stationary) -> None:
-            solved = self.finish(complete(self.R, self.floors, *_dual_of(at, members, problem)))
-            callback(next(calls), solved.objective, solved.lower_bound)
+    The work is done where ``R`` lies; the result is in NumPy. For the criterion "worst", the answer
+    has the least sum of squares among the optima. ``refused`` is how exact decorrelation was
+    refused; it is computed if not given.
+    """
+    return solve_floors(R, floors, settings, refused=refused).solution(floors, settings)
 
-        return report
+
+def solve_from_neighbour(
+    R: Any, floors: Array, neighbour: Decorrelation, settings: Settings
+) -> Solution | None:
+    """Try Newton's method from the dual point of a neighbouring answer; None if it is too far.
+
+    A certified answer with a residual also proves that the floors are out of reach of exact
+    decorrelation.
+    """
+    arrays = neighbour.certificate.arrays
+    if settings.criterion != "squared" or neighbour.certificate.kind != "tradeoff":
+        return None
+    search = Search.of(R, floors, settings)
+    warm = Warm(arrays["H"], arrays["multipliers"] > 0)
+    solved = None if search is None else search.from_neighbour(warm)
+    if solved is None or not solved.lower_bound > 0.0:
+        return None
+    return solved.solution(floors, settings)
 
 
-def _dual_of(at: State | Stationary, members: Index, problem: Problem) -> tuple[Any, DualPoint]:
-    """Transformation and dual point of ``members``, whose problem it is."""
-    return at.T, with_fixed(members, np.asarray(to_host(at.lam)), at.H, problem.fixed)
+def solve_floors(
+    R: Any,
+    floors: Array,
+    settings: Settings,
+    *,
+    warm: Warm | None = None,
+    rough: bool = False,
+    refused: BestExact | ExactThreshold | None = None,
+) -> Solved:
+    """Solve, from a neighbouring problem if there is one; ``rough``: no further than to ``tol``."""
+    search = Search.of(R, floors, settings)
+    if search is None:
+        # No pair counts: the objective is zero, and ties go to the least sum of squares.
+        plain = replace(settings, criterion="squared", pair_weights=None, callback=None)
+        p = len(floors)
+        return replace(
+            solve_floors(R, floors, plain),
+            objective=0.0,
+            lower_bound=-1e-15 * p,
+            lam=np.zeros(p),
+            H=1e-15 * np.eye(p),
+        )
+    search.exact, search.rough = refused, rough
+    near = None
+    if warm is not None and settings.criterion == "squared":
+        near = search.from_neighbour(warm)
+    return search.run() if near is None else near
