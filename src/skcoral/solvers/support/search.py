@@ -145,15 +145,23 @@ class Search:
         ]
 
     def _descend_all(self, starts: Array, on_caps: bool, detours: bool) -> Array:
-        """Descend from every start, directly and by way of other floors: the best of the ends."""
+        """Descend from every start, directly and by way of other problems: the best of the ends.
+
+        Without detours, the other criteria begin on the squares: from there hops reach further.
+        """
         space, loss = self.space, LOSSES[self.criterion]
-        X = unfold(space, starts) if on_caps else starts
-        points = self._points(self._descend(loss, X, 1e-7, report=True))
         free = (space.floors > 0) & (space.floors < 1)
-        if not (detours and free.any()):
-            return points
-        # At a floor of 0.5, neither of these finds all of the best ends without the other.
-        for floors in (0.0, 0.5 + 0.5 * space.floors):
+        # The squares without floors, and with higher floors: neither finds all of the best ends.
+        routes: list[Array | float] = []
+        if detours and (free.any() or self.criterion != "squared"):
+            routes.append(0.0)
+        if detours and free.any():
+            routes.append(0.5 + 0.5 * space.floors)
+        X = unfold(space, starts) if on_caps else starts
+        if not detours and self.criterion != "squared":
+            X = self._descend(squared_loss, X, 1e-5).Z.reshape(X.shape)
+        points = self._points(self._descend(loss, X, 1e-7, report=True))
+        for floors in routes:
             route = replace(space, floors=np.where(free, floors, space.floors))
             X = unfold(route, route.onto_caps(starts)) if on_caps else starts
             first = self._points(self._descend(squared_loss, X, 1e-5, route), route)
