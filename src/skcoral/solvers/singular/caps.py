@@ -14,15 +14,16 @@ _EPS = float(np.finfo(np.float64).eps)
 def on_caps(A: Any, V: Any, floors: Array, *, room: float = 0.0) -> Any:
     """The nearest points of the caps: unit length, and turned to the rim where below the floor.
 
-    ``V`` may be a stack. A column without any direction stays at its source. ``room`` is left above
-    each floor, so that rounding in what is computed from the columns cannot miss it.
+    ``V`` may be a stack, and so may the floors. A column without any direction stays at its source.
+    ``room`` is left above each floor, so that rounding in what is computed from the columns cannot
+    miss it.
     """
     parts = column_parts(A)
     if len(parts) == 1:
         return _on_caps(A, V, floors, room)
     out = np.empty_like(V)
     for here in parts:
-        out[..., here] = _on_caps(A[:, here], V[..., here], floors[here], room)
+        out[..., here] = _on_caps(A[:, here], V[..., here], floors[..., here], room)
     return out
 
 

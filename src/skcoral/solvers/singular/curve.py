@@ -117,7 +117,7 @@ def singular_frontier(
     """Compute the frontier of a matrix of rank r < p: from the threshold to one by default."""
     problem = frame_problem(deficiency, settings, like)
     p = problem.A.shape[1]
-    edge = frame_threshold(problem.A, tol=problem.tol)
+    edge = frame_threshold(problem.A)
     if floors is None:
         # even in the angle, where the curve is smooth up to a floor of one
         lowest = min(edge.lower, 1.0)

@@ -57,6 +57,7 @@ def descend(
 ) -> tuple[list[Any], Array, int]:
     """Lower a criterion from each of the feasible ``starts`` (k, r, p); in NumPy unless k = 1.
 
+    ``floors`` are those of all starts, or a row for each.
     ``smooth`` returns the values and gradients of stacked outputs, and what the best points are
     chosen by. All starts end when one of them is within ``goal`` of the ``bound``, relative to
     ``max(1, value)``, or after ``max_iter`` gradients. One of them ends where it gains less in
@@ -74,6 +75,7 @@ def descend(
     best, best_value = [starts[k, ...] for k in range(starts.shape[0])], measured.copy()
     least, checked, first = value.copy(), value.copy(), step
     recent = np.repeat(value[:, None], _MEMORY, axis=1)
+    floors = np.broadcast_to(floors, (starts.shape[0], starts.shape[-1]))
     live, U, used = np.arange(starts.shape[0]), starts, 0
     for count in range(max_iter):
         if best_value.min() - bound <= goal * max(1.0, abs(float(best_value.min()))):
@@ -108,7 +110,7 @@ def descend(
             break
         if not on.all():
             live, U, gradient, recent = live[on], U[on], gradient[on], recent[on]
-            step, first = step[on], first[on]
+            step, first, floors = step[on], first[on], floors[on]
     return best, best_value, used
 
 

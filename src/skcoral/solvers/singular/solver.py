@@ -41,7 +41,7 @@ def solve_singular(
     problem = frame_problem(deficiency, settings, like, starts=STARTS if warm is None else 1)
     start = None if warm is None else to_device(deficiency.factor @ warm.T, problem.A)
     if floors is None:
-        edge = frame_threshold(problem.A, tol=problem.tol)
+        edge = frame_threshold(problem.A)
         start, floors = edge.U, np.full(p, min(max(edge.lower, 0.0), 1.0))
     answer = problem.solve(floors, start=start, callback=settings.callback)
     return solution_of(answer, deficiency, dense=dense)
@@ -86,7 +86,7 @@ def singular_threshold(
     The callback is called as ``callback(iteration, upper, lower)`` at the end.
     """
     problem = frame_problem(deficiency, settings, like)
-    edge = frame_threshold(problem.A, tol=settings.tol)
+    edge = frame_threshold(problem.A)
     if settings.callback is not None:
         settings.callback(edge.n_iter, edge.upper, edge.lower)
     host, U, lower = problem.host, np.asarray(to_host(edge.U)), edge.lower

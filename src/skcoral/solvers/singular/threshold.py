@@ -21,15 +21,21 @@ from skcoral.core.arrays import Array, column_dots, diagonal, library, to_device
 from skcoral.core.lowrank import welch
 from skcoral.core.solution import Certificate
 from skcoral.solvers.singular.caps import on_caps
-from skcoral.solvers.singular.descent import descend_one
+from skcoral.solvers.singular.descent import descend, squares_and_gradients
 from skcoral.solvers.singular.dual import FrameDual, matrix_of, maximise_bound
 from skcoral.solvers.singular.point import frame_point
 
-_STEPS = 100  # of Newton's method in each maximisation, which needs some twenty
+_STEPS = 100  # of Newton's method in each maximisation, which needs some forty
+_LAST = 1e-6  # fall of the upper end after which the next, about its square, is not worth it
 _TIGHT = 1e-13  # excess over the least residual, relative, of a frame that counts as tight
-_NEAR = 1e-9  # the same of one that is still to be tightened
 _CLOSEST = 1.0 - 1e-12  # floors of one have infinite multipliers
-_BISECTED = 1e-2  # length of the search's last interval, relative to what stays open
+_STARTS = 24  # around the minimisers of the dual; twice as many find little more
+_EFFORT = 3e5  # r²p of all of these together
+_OFF = 1e-3  # size of a step off saddles: equal outputs have no slope along which they would part
+_AROUND = (0.1, 0.5)  # sizes of the steps to the further starts; larger ones find less
+_TRIALS, _GRADIENTS = 16, 100  # floors that are tried, and gradients at each
+_PRUNED, _FOLLOWED = 3, 6  # after this trial, so many starts go on
+_RIM = 1e-9  # above the floor, where an output still counts as at the rim
 
 
 @dataclass(frozen=True)
@@ -45,8 +51,8 @@ class FrameThreshold:
     n_iter: int
 
 
-def frame_threshold(A: Any, *, tol: float = 1e-9) -> FrameThreshold:
-    """Bracket the largest common floor of least residual, to a length of ``tol`` if possible.
+def frame_threshold(A: Any) -> FrameThreshold:
+    """Bracket the largest common floor of least residual.
 
     Examples
     --------
@@ -68,7 +74,8 @@ def frame_threshold(A: Any, *, tol: float = 1e-9) -> FrameThreshold:
     N = matrix_of(np.sqrt(r / p) / p * np.maximum(size, 1e-12 * float(size.max())), Q)
     first = _certificate(A, N, np.full(p, 1.0 / p), np.zeros(p))
     upper, certificate, dual, steps = _from_above(A, *first)
-    lower, U, more = _from_below(A, [zca, dual.U], upper, tol)
+    centres = [np.asarray(to_host(V)) for V in (A, zca, dual.U)]
+    lower, U, more = _from_below(centres[0], centres, upper)
     return FrameThreshold(
         lower=lower,
         upper=max(upper, lower),  # rounding may lie between a frame that attains the bound and it
@@ -112,7 +119,7 @@ def _from_above(
         better, candidate = _certificate(A, *_root(dual, floor))
         if better >= upper - 1e-12:
             break
-        done, upper, certificate = upper - better < 1e-9, better, candidate
+        done, upper, certificate = upper - better < _LAST, better, candidate
         if done:
             break
     return upper, certificate, dual, steps
@@ -131,67 +138,61 @@ def _root(dual: FrameDual, floor: float) -> tuple[Array, Array, Array]:
     return matrix_of(n / weight, dual.Q), point.lam / weight, kappa / weight
 
 
-def _from_below(A: Any, candidates: list[Any], upper: float, tol: float) -> tuple[float, Any, int]:
-    """Raise the lower end: tight frames within ever higher floors, by bisection."""
-    p = A.shape[1]
-    best, frame, count = -1.0, None, 0
-    for start in [A, *candidates]:
-        U, excess, steps = _tightened(A, start)
+def _from_below(A: Array, centres: list[Array], upper: float) -> tuple[float, Array, int]:
+    """Raise the lower end: lower floors from ``upper`` until there is a tight frame within them.
+
+    The least excess within common floors ρ is about quadratic in ρ down to its root. Its slope is
+    the sum of the multipliers, so that Newton's method comes down to the root, halving the way at
+    least. The frames are not a convex set, and each start has a root of its own.
+    """
+    (r, p), rng, count = A.shape, np.random.default_rng(0), 0
+    further = int(min(_STARTS, _EFFORT / (r * r * p)))
+    noise = rng.normal(size=(len(centres) + further, r, p)) / np.sqrt(r)
+    sizes = np.concatenate([np.full(len(centres), _OFF), np.resize(_AROUND, further)])
+    U = np.stack(centres + further * [centres[-1]]) + sizes[:, None, None] * noise
+    levels = np.full(len(U), min(upper, _CLOSEST))
+    for trial in range(_TRIALS):
+        floors = np.repeat(levels[:, None], p, axis=1)
+        U, excess, steps = _descended(A, U, floors, _GRADIENTS, first=trial == 0)
         count += steps
-        weakest = float(column_dots(A, U).min())
-        if excess <= _TIGHT and weakest > best:
-            best, frame = weakest, U
-    low, high = max(best, 0.0), upper
-    trial = upper
-    for _ in range(16):
-        floors = np.full(p, min(trial, _CLOSEST))
-        reached = False
-        for start in (*candidates, A) if frame is None else (frame, *candidates[1:]):
-            U, excess, steps = _descended(A, on_caps(A, start, floors), floors, _NEAR, 1000)
-            count += steps
-            if excess <= _NEAR:
-                U, excess, steps = _tightened(A, U)
-                count += steps
-                weakest = float(column_dots(A, U).min())
-                if excess <= _TIGHT and weakest > best:
-                    reached = weakest > 0.5 * (trial + low)
-                    best, frame = weakest, U
-                    break
-        low = max(low, best)
-        if not reached:
-            high = trial
-        if high - low <= max(tol, _BISECTED * (upper - low)):
+        tight = excess <= _TIGHT
+        # levels only fall: nothing is gained from below the level of a tight frame
+        on = levels >= levels[tight].max(initial=0.0)
+        if trial == _PRUNED:
+            on &= levels >= np.sort(levels)[-_FOLLOWED:][0]
+        U, levels, excess, tight = U[on], levels[on], excess[on], tight[on]
+        if tight.all():
             break
-        trial = 0.5 * (low + high)
-    if frame is None:
+        _, gradient, _ = squares_and_gradients(U)
+        pull = np.maximum(np.einsum("ij,kij->kj", A, gradient), 0.0)
+        rim = np.einsum("ij,kij->kj", A, U) <= levels[:, None] + _RIM
+        slopes = (pull * rim).sum(axis=1) / (1.0 - levels**2)
+        falls = excess * max(1.0, welch(p, r)) / np.maximum(slopes, 1e-300)
+        levels = np.where(tight, levels, np.maximum(levels - falls, 0.0))
+    U, excess, steps = _descended(A, U, np.zeros(p), 5 * _GRADIENTS)
+    weakest = np.where(excess <= _TIGHT, np.einsum("ij,kij->kj", A, U).min(axis=1), -1.0)
+    best = int(np.argmax(weakest))
+    if not excess[best] <= _TIGHT:
         raise AssertionError("a unit-norm tight frame exists for every r ≤ p")
-    return best, frame, count
+    return float(weakest[best]), U[best], count + steps
 
 
-def _descended(A: Any, U: Any, floors: Array, goal: float, max_iter: int) -> tuple[Any, float, int]:
-    """Outputs closer to a tight frame, by how much they miss it, and the number of steps."""
+def _descended(
+    A: Array, U: Array, floors: Array, max_iter: int, *, first: bool = False
+) -> tuple[Array, Array, int]:
+    """Outputs closer to tight frames, by how much they miss them, and the number of steps.
+
+    ``first`` ends with the first tight frame.
+    """
     least = welch(A.shape[1], A.shape[0])
-    U, value, steps = descend_one(
+    points, values, steps = descend(
         A,
-        U,
+        on_caps(A, U, floors),
         floors,
         bound=least,
-        goal=0.1 * goal,
+        goal=0.1 * _TIGHT if first else -np.inf,
         max_iter=max_iter,
-        enough=lambda v: v - least,
+        patience=20,
+        enough=lambda v: 0.05 * (v - least),
     )
-    return U, (value - least) / max(1.0, least), steps
-
-
-def _tightened(A: Any, U: Any) -> tuple[Any, float, int]:
-    """The nearest tight frame, as far as rounding lets one say so."""
-    free, rng, count = np.zeros(A.shape[1]), np.random.default_rng(0), 0
-    U = on_caps(A, U, free)
-    for _ in range(5):
-        U, excess, steps = _descended(A, U, free, _TIGHT, 500)
-        count += steps
-        if excess <= _TIGHT:
-            break
-        # the sum of squares has no local minima without floors, only saddles: step off
-        U = on_caps(A, U + to_device(1e-3 * rng.normal(size=A.shape), A), free)
-    return U, excess, count
+    return np.stack(points), (values - least) / max(1.0, least), steps
