@@ -219,9 +219,15 @@ def named_correlations(X):
     return X.corr()
 
 
-@pytest.mark.parametrize("seed", range(25))
-def test_the_recommendation_of_random_tables_is_true(seed):
-    R = named_correlations(random_rows(seed))
+KNOWN = ["wine", "iris", "diabetes", "breast_cancer", "linnerud"]
+
+
+@pytest.mark.parametrize("table", [*range(25), *KNOWN])
+def test_the_recommendation_is_true(table):
+    if table in KNOWN:
+        R = getattr(datasets, f"load_{table}")(as_frame=True).data.corr()
+    else:
+        R = named_correlations(random_rows(table))
     found = compare_floors(R)
     check_sentence(found, R)
     assert found.recommended is not None
@@ -237,12 +243,6 @@ def test_the_recommendation_of_macroeconomic_series_is_true(seed):
     assert min(limits.values()) >= found.recommended.rho_min
     for (name, floor), limit in zip(limits.items(), (0.5, 2.0), strict=True):
         assert CORAL(**{name: limit}).fit(macro_series(seed)).floors_[0] == pytest.approx(floor)
-
-
-@pytest.mark.parametrize("name", ["wine", "iris", "diabetes", "breast_cancer", "linnerud"])
-def test_the_recommendation_of_known_tables_is_true(name):
-    R = getattr(datasets, f"load_{name}")(as_frame=True).data.corr()
-    check_sentence(compare_floors(R), R)
 
 
 @pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")

@@ -14,13 +14,11 @@ import numpy as np
 import pytest
 import scipy.linalg as sla
 
-from skcoral import decorrelate
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.enclosures import Enclosure
 from skcoral.bounds.exact import floor_room, mean_room, rest_room
 from skcoral.bounds.factored import factor_bound
 from skcoral.bounds.frame import threshold_bound
-from skcoral.bounds.support import _spectral_size, support_bound
 from skcoral.bounds.tradeoff import (
     complete_square,
     conjugate,
@@ -37,7 +35,6 @@ from skcoral.exceptions import CertificateError
 from .conftest import ANCHORS, PAIRS, R, honest
 
 P = 6
-MASK = np.eye(P) + np.eye(P, k=1) + np.eye(P, k=-2) > 0
 WIDTH = 1e-14  # relative to the terms of a sum: some roundings
 pytestmark = pytest.mark.usefixtures("many_bits")
 
@@ -196,93 +193,6 @@ def test_beside_the_outputs_that_bind(arithmetic: Any) -> None:
     assert found.upper - found.lower <= 1e-13
 
 
-def frame_value(arrays: Any, rho: np.ndarray, criterion: str, norm: str) -> float:
-    """The bound of a frame operator P, with generalised eigenvalues instead of factors of R."""
-    mask = np.where(rho >= 1, np.eye(P), arrays["support"]) > 0
-    floors = np.where(mask.sum(axis=0) == 1, 1.0, rho)
-    PP, eta = arrays["P"], arrays["eta"]
-    inner = np.linalg.solve(R, PP)
-    linear = -float(np.trace(inner))
-    for k in range(P):
-        o = np.flatnonzero(mask[:, k])
-        form = PP[np.ix_(o, o)] - eta[k] * np.outer(R[o, k], R[o, k])
-        theta = sla.eigh(form, R[np.ix_(o, o)], eigvals_only=True)[0]
-        linear += theta + eta[k] * floors[k] ** 2
-    if norm == "nuclear":
-        size = np.abs(sla.eigh(PP, R, eigvals_only=True)).max()
-        return float(0.5 * linear / max(1.0, size))
-    value = linear - 0.5 * float(np.trace(inner @ inner))
-    if criterion == "squared":
-        return value
-    pairs = P * (P - 1) / 2 if criterion == "worst" else 1.0
-    return float(np.sqrt(max(value, 0.0) / pairs))
-
-
-@pytest.mark.parametrize("norm", ["frobenius", "nuclear"])
-@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
-@pytest.mark.parametrize("size", [0.7, 1.0])
-def test_frame_operators_that_prove_something(
-    criterion: str, norm: str, size: float, arithmetic: Any
-) -> None:
-    """The solver's own points: of each the bounds on all criteria, none of which is zero."""
-    result = honest("support, open" if norm == "frobenius" else "support, absolute")
-    own = result.certificate.arrays
-    arrays = {**own, "P": size * own["P"], "eta": size * own["eta"]}
-    info = {"bound": "frame", "criterion": criterion, "norm": norm}
-    point = Certificate("support", arrays, info)
-    if norm == "nuclear" and criterion != "absolute":
-        with pytest.raises(CertificateError, match="says nothing about"):
-            support_bound(point, result.rho_min, R, arithmetic)
-        return
-    found = support_bound(point, result.rho_min, R, arithmetic)
-    wanted = frame_value(arrays, result.rho_min, criterion, norm)
-    assert wanted > 0.02
-    assert wanted - 1e-10 <= found.lower <= wanted + 1e-13
-    assert found.upper - found.lower <= 1e-12
-
-
-@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
-@pytest.mark.parametrize("bound", ["lifted", "frame", "nuclear"])
-@pytest.mark.parametrize("scale", [0.05, 1.0])
-@pytest.mark.parametrize("without", ["", "eta", "P"])
-def test_supports(without: str, bound: str, criterion: str, scale: float, arithmetic: Any) -> None:
-    rng = np.random.default_rng(11)
-    if bound == "nuclear" and criterion != "absolute":
-        pytest.skip("says nothing about this criterion")
-    rho = np.array([0.9, 1.0, 0.95, 0.7, 0.8, 0.9])
-    mask = np.where(rho >= 1, np.eye(P), MASK) > 0
-    floors = np.where(mask.sum(axis=0) == 1, 1.0, rho)
-    arrays: dict[str, np.ndarray] = {"support": MASK.astype(float), "slope": np.zeros((P, P))}
-    if bound == "lifted":
-        H, lam = scale * spd(P, 3.0, seed=7), scale * rng.uniform(0.6, 1.0, P)
-        arrays |= {"H": H, "multipliers": lam}
-        rows, columns = np.nonzero(mask)
-        Q = R[np.ix_(rows, rows)] * H[np.ix_(columns, columns)]
-        pull = (R * lam)[rows, columns]
-        value = 2 * float(floors @ lam) - float(np.trace(H)) - pull @ np.linalg.solve(Q, pull)
-        penalty, outside = conjugate_of(criterion, H, 1 - np.eye(P))
-        wanted = max((value - float(penalty)) / float(outside), 0.0)
-    else:
-        L = np.linalg.cholesky(R)
-        G = rng.normal(size=(P, P)) * scale
-        PP, eta = L @ (G + G.T) @ L.T, scale * rng.uniform(0, 1, P)
-        PP = 0.5 * (PP + PP.T) * (without != "P")
-        eta = eta * (without != "eta")
-        arrays |= {"P": PP, "eta": eta}
-        wanted = frame_value(arrays, rho, criterion, bound)
-    info = {"bound": "lifted" if bound == "lifted" else "frame", "criterion": criterion}
-    if bound != "lifted":
-        info["norm"] = "nuclear" if bound == "nuclear" else "frobenius"
-    certificate = Certificate("support", arrays, info)
-    found = support_bound(certificate, rho, R, arithmetic)
-    size = 1.0 + abs(wanted)
-    if wanted > 0:
-        assert found.lower <= wanted + 1e-13 * size
-    assert found.upper >= wanted - 1e-10 * size
-    assert found.upper - found.lower <= 1e-12 * size
-    assert abs(float(found.lower) - wanted) <= (1e-10 if wanted > 0 else 1e-8) * size
-
-
 @pytest.mark.parametrize("size", [1e-6, 1e-2])
 def test_a_square_completed_anywhere_bounds_as_well(monkeypatch: Any, size: float) -> None:
     """The point at which the square is completed need not be its minimum: the rest is counted."""
@@ -299,60 +209,6 @@ def test_a_square_completed_anywhere_bounds_as_well(monkeypatch: Any, size: floa
     found = complete_square(Floats(2), R, np.eye(P), lam, H, "H").value(floors_of(np.full(P, 0.9)))
     contains(found, value, 1e4 * size * size)
     assert found.upper - found.lower >= size * size  # it was not at the minimum
-
-
-@pytest.mark.parametrize("factor", [0.9, 1.1])
-def test_a_square_on_a_support_that_is_not_completed(monkeypatch: Any, factor: float) -> None:
-    """Solutions that a library gives wrong make the bound weaker, never false."""
-    result = honest("support")
-    true, exact_value = sla.cho_solve, result.lower_bound
-    monkeypatch.setattr(sla, "cho_solve", lambda *a, **k: factor * true(*a, **k))
-    found = support_bound(result.certificate, result.rho_min, R, Floats(2))
-    assert found.lower < exact_value - 1e-7
-    assert found.upper >= exact_value - 1e-9
-
-
-@pytest.mark.parametrize("kind", ["support, open", "support, absolute"])
-def test_inverses_that_a_library_gives_wrong(monkeypatch: Any, kind: str) -> None:
-    """Coordinates that make R unity only nearly: the bound loses what they are off by."""
-    result = honest(kind)
-    info = result.certificate.info
-    wanted = frame_value(result.certificate.arrays, result.rho_min, info["criterion"], info["norm"])
-    true = sla.lapack.dtrtri
-    for off in (1e-9, -1e-9):
-        with monkeypatch.context() as patch:
-            patch.setattr(
-                sla.lapack, "dtrtri", lambda *a, s=1 + off, **k: (s * true(*a, **k)[0], 0)
-            )
-            found = support_bound(result.certificate, result.rho_min, R, Floats(2))
-        assert wanted - 1e-6 <= found.lower <= wanted + 1e-12
-
-
-def test_a_support_of_many_coefficients(monkeypatch: Any) -> None:
-    """Beyond a few hundred coefficients definiteness is proved another way."""
-    p = 22
-    system = make_system(p)
-    dual = decorrelate(system, 0.99).certificate.arrays
-    H, lam = dual["H"], dual["multipliers"]
-    arrays = {"support": np.ones((p, p)), "slope": np.zeros((p, p)), "H": H, "multipliers": lam}
-    certificate = Certificate("support", arrays, {"bound": "lifted", "criterion": "squared"})
-    assert p * p > 400
-    found = support_bound(certificate, np.full(p, 0.99), system, Floats(3))
-    value = 2 * 0.99 * lam.sum() - np.trace(H) - float(np.sum(np.triu(H, 1) ** 2))
-    value -= float(np.trace(np.diag(lam) @ system @ np.diag(lam) @ np.linalg.inv(H)))
-    assert value > 0.1
-    assert found.lower <= value + 1e-12
-    assert found.upper - found.lower <= 1e-11
-    indefinite = H - 1.5 * np.linalg.eigvalsh(H)[0] * np.eye(p)
-    for wrong in (indefinite, H - np.eye(p)):
-        lie = Certificate("support", {**arrays, "H": wrong}, certificate.info)
-        with pytest.raises(CertificateError, match="positive definite"):
-            support_bound(lie, np.full(p, 0.95), system, Floats(3))
-    # Eigenvalues that a library gives wrong are not believed.
-    true = sla.eigvalsh
-    monkeypatch.setattr(sla, "eigvalsh", lambda *a, **k: true(*a, **k) * 3)
-    with pytest.raises(CertificateError, match="positive definite"):
-        support_bound(certificate, np.full(p, 0.99), system, Floats(3))
 
 
 def frame_form(A: Any, N: Any, lam: Any, kappa: Any) -> float:
@@ -428,22 +284,6 @@ def test_a_point_that_does_not_complete_the_square_costs_its_distance(monkeypatc
     true = np.linalg.eigh
     monkeypatch.setattr(np.linalg, "eigh", lambda M: (true(M)[0] * 1.2, true(M)[1]))
     assert squares_bound(certificate, rho, A, Floats(2)).lower < wanted - 1e-3
-
-
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_the_size_of_a_matrix_is_proved(monkeypatch: Any, sign: float) -> None:
-    """Eigenvalues that a library gives too small are not believed, at either end."""
-    M = sign * (spd(5, 10.0, seed=2) - 0.05 * np.eye(5))
-    size = float(np.abs(np.linalg.eigvalsh(M)).max())
-    found = _spectral_size(M, 0.0, Floats(2))
-    assert found.upper == 1.0
-    found = _spectral_size(3 * M, 0.0, Floats(2))
-    assert 3 * size <= found.lower <= 3 * size * (1 + 1e-7)
-    assert _spectral_size(3 * M, 0.5, Floats(2)).lower == pytest.approx(6 * size)
-    true = np.linalg.eigvalsh
-    monkeypatch.setattr(np.linalg, "eigvalsh", lambda A: true(A) * 0.999)
-    with pytest.raises(CertificateError, match="cannot be proved"):
-        _spectral_size(3 * M, 0.0, Floats(2))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9])

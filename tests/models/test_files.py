@@ -81,7 +81,8 @@ def test_a_loaded_model_goes_on_learning(wine, tmp_path):
 
 
 def test_tables_without_names(wine, tmp_path):
-    save_model(CORAL().fit(wine.to_numpy()), tmp_path / "model.json")
+    """Here with a solution that is pending: it is computed before saving."""
+    save_model(CORAL().partial_fit(wine.to_numpy()), tmp_path / "model.json")
     again = load_model(tmp_path / "model.json")
     assert not hasattr(again, "feature_names_in_")
     assert again.transform(wine.to_numpy()).shape == wine.shape
@@ -139,6 +140,7 @@ ALTERED = {
     "other outputs": lambda c: c["result"]["on_rows"]["names"]["$tuple"].pop(),
     "by 13 numbers": lambda c: c["result"].update(T={"$array": [[1.0]]}),
     "not true": lambda c: c["result"]["T"]["$array"][0].__setitem__(0, 0.5),
+    "variance": lambda c: scaled(c["result"]["T"], 1.01),
     "correlations": lambda c: scaled(c["result"]["correlation"], 0.9),
     "not definite|positive definite|proves": lambda c: c["result"]["certificate"]["arrays"].update(
         H={"$array": np.zeros((13, 13)).tolist()}
@@ -157,7 +159,8 @@ def test_a_resealed_file_with_nonsense_is_refused(saved, told, limit, monkeypatc
     if limit == 5 and told.startswith(("not def", "T att")):
         load_model(saved)  # only `check` judges dual points
         return
-    with pytest.raises(ModelFileError, match=told if limit > 5 else r"model\.json"):
+    named = limit > 5 or told in ("variance", "correlations")
+    with pytest.raises(ModelFileError, match=told if named else r"model\.json"):
         load_model(saved)
 
 
