@@ -250,7 +250,7 @@ def test_a_table_read_in_parts_gives_the_same(main, answer, iris_csv, tmp_path, 
     a, b = (read(tmp_path / name)[1] for name in ("whole.csv", "parts.csv"))
     names = list(whole["fidelity"])
     assert np.allclose(numbers(a, names), numbers(b, names), atol=1e-9)
-    assert "no hold-out" in (tmp_path / "r.html").read_text()
+    assert "No hold-out" in (tmp_path / "r.html").read_text()
 
 
 def test_an_open_gap_is_exit_status_4(main, wine_csv, tmp_path):

@@ -37,7 +37,7 @@ def test_a_wide_table_is_an_ordinary_table(main, answer, wide_csv, tmp_path):
     G = np.corrcoef(outputs.T)
     assert 0.5 * (np.sum(G**2) - P) == pytest.approx(told["objective"], rel=1e-6)
     page = report.read_text("utf-8")
-    assert "worst pairs before" in page
+    assert "strongest pairs before" in page
     assert f"30 rows cannot determine {P} columns" in page
     again = tmp_path / "again.csv"
     assert main("transform", wide_csv, "--model", model, "-o", again)[0] == 0

@@ -22,6 +22,9 @@ from skcoral.tables.arrow_arrays import float_array, plain_cells, text_array
 from skcoral.tables.reading import format_of_name
 from skcoral.tables.table import Format, Table
 
+#: What begins a formula, and what does not although it begins like one. The second half of the
+#: marks are the wide letters of East Asian keyboards.
+_FORMULA, _NUMBER = "^[\t\r ]*[=+@＝＋－＠-]|^[\t\r]", r"^ *[+-]?\.?\d[\d.,]*([eE][+-]?\d+)? *$"
 #: Characters that XML lacks or changes, the beginning of what looks like the escape of one, and
 #: texts of nothing but blanks, which readers take for layout.
 _NOT_IN_XML = re.compile(
@@ -74,8 +77,8 @@ def table_writer(
     """Make the writer for a path's format (``"-"``: CSV); the caller owns ``stream``.
 
     Text files are written with the separator, decimal mark and encoding of the table ``like``;
-    numbers carry all the digits that are needed to read the same number back. In a workbook text
-    is marked as text, so that none becomes a formula.
+    numbers carry all the digits that are needed to read the same number back. Text that begins a
+    formula is written in quotes; in a workbook text is marked as text.
     """
     kind: Format = "csv" if str(path) == "-" else output_format(path)
     if kind == "parquet":
@@ -195,6 +198,9 @@ class _TextWriter:
                     "Write .parquet instead, or leave the column out."
                 )
         special = pc.match_substring_regex(cells, self._special)
+        if column.type != pa.float64():
+            formula, number = (pc.match_substring_regex(cells, p) for p in (_FORMULA, _NUMBER))
+            special = pc.or_(special, pc.and_not(formula, number))
         if not pc.any(special).as_py():
             return cells
         inner = pc.replace_substring(cells, '"', '""')
