@@ -147,7 +147,7 @@ class Search:
     def _descend_all(self, starts: Array, on_caps: bool, detours: bool) -> Array:
         """Descend from every start, directly and by way of other problems: the best of the ends.
 
-        Without detours, the other criteria begin on the squares: from there hops reach further.
+        Without floors, hops for the other criteria begin on the squares, and reach further.
         """
         space, loss = self.space, LOSSES[self.criterion]
         free = (space.floors > 0) & (space.floors < 1)
@@ -158,7 +158,7 @@ class Search:
         if detours and free.any():
             routes.append(0.5 + 0.5 * space.floors)
         X = unfold(space, starts) if on_caps else starts
-        if not detours and self.criterion != "squared":
+        if not (detours or free.any() or self.criterion == "squared"):
             X = self._descend(squared_loss, X, 1e-5).Z.reshape(X.shape)
         points = self._points(self._descend(loss, X, 1e-7, report=True))
         for floors in routes:
