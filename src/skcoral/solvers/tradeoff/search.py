@@ -158,7 +158,7 @@ class Search(Scaled):
             # From far away, Newton's method gets on best without what it takes for idle.
             far = not tried and not isinstance(at, State)
             if not far:
-                guess = self._enlarged(problem, guess)
+                guess = guess | self._missing(problem, np.flatnonzero(guess))
             found = self._solve_binding(problem, at, np.flatnonzero(guess), far=far)
             if found is None or found[2].tobytes() in tried:
                 return None
@@ -183,7 +183,7 @@ class Search(Scaled):
             if self.criterion != "squared":
                 joins = np.isin(self.active, candidate.missed) & ~guess
             else:
-                joins = self._enlarged(problem, guess) & ~guess
+                joins = self._missing(problem, keep)
             if not joins.any():
                 return None
             guess |= joins
@@ -247,7 +247,7 @@ class Search(Scaled):
         Floors that seem idle leave. Where the completion does not meet them, the start was ``far``
         from the optimum: what is left is solved only roughly before they join again.
         """
-        rough = far and not self._sufficient(problem, keep)
+        rough = far and bool(self._missing(problem, keep, once=True).any())
         while len(keep):
             sub = problem.restricted(keep) if len(keep) < problem.p else problem
             members = self.active[keep]
@@ -266,33 +266,26 @@ class Search(Scaled):
                 T, dual = dual_of(found.point, members, sub)
                 return dual, T, keep
             on = np.flatnonzero(~found.idle)
-            if len(keep) == problem.p:
-                needed = self._enlarged(problem, ~found.idle) & found.idle
-                rough = bool(needed.any())
-                # Where several, and most of them, bind after all, the start was too far away.
-                if needed.sum() > max(1, 0.5 * found.idle.sum()):
-                    return None
-            else:
-                rough = not self._sufficient(problem, keep[on])
+            every = len(keep) == problem.p
+            needed = int(self._missing(problem, keep[on], once=not every).sum())
+            # Where several, and most of them, bind after all, the start was too far away.
+            if every and needed > max(1, 0.5 * found.idle.sum()):
+                return None
+            rough = needed > 0
             keep, H = keep[on], submatrix(found.point.H, on, on)
             del found, sub  # large matrices
         return None
 
-    def _sufficient(self, problem: Problem, keep: Index) -> bool:
-        """Whether the completion of the floors ``keep`` meets all others."""
-        guess = np.zeros(problem.p, dtype=bool)
-        guess[keep] = True
-        return bool(np.array_equal(self._enlarged(problem, guess, once=True), guess))
-
-    def _enlarged(
-        self, problem: Problem, guess: NDArray[np.bool_], *, once: bool = False
-    ) -> NDArray[np.bool_]:
-        """The guess with the floors that have to bind beside it."""
-        if not self.separable:
-            return guess
-        binding = np.zeros(len(self.floors), dtype=bool)
-        binding[self.active[guess]] = True
-        return enlarged(self.R, self.floors, binding, self.completions, once=once)[self.active]
+    def _missing(self, problem: Problem, keep: Index, *, once: bool = False) -> NDArray[np.bool_]:
+        """The floors that have to bind beside those in ``keep``; ``once``: the first of them."""
+        missing = np.zeros(problem.p, dtype=bool)
+        if self.separable:
+            binding = np.zeros(len(self.floors), dtype=bool)
+            binding[self.active[keep]] = True
+            binding = enlarged(self.R, self.floors, binding, self.completions, once=once)
+            missing = binding[self.active]
+            missing[keep] = False
+        return missing
 
     def from_neighbour(self, warm: Warm) -> Solved | None:
         """Newton's method from the dual point of a neighbouring problem; None if it is too far."""
