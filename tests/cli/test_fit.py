@@ -335,3 +335,18 @@ def test_confidence_that_is_invalid(main, sites_csv, options, said):
     status, _, err = main("fit", sites_csv[0], *options)
     assert status in (2, 3)
     assert said in err
+
+
+@pytest.mark.parametrize("ending", ["parquet", "xlsx"])
+def test_codes_of_many_digits_stay_as_they_are(main, tmp_path, ending):
+    """A float has 15 to 17 digits; account numbers and the like may have more."""
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(12, 2)), columns=["a", "b"])
+    table["account"] = [str(1234567890123456789 + 7 * i) for i in range(12)]
+    table["year"] = range(2000, 2012)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    out = tmp_path / f"out.{ending}"
+    status, _, err = main("fit", tmp_path / "t.csv", "--columns", "a,b", "-o", out)
+    assert status == 0, err
+    made = pd.read_parquet(out) if ending == "parquet" else pd.read_excel(out, dtype=object)
+    assert made["account"].tolist() == table["account"].tolist()
+    assert made["year"].tolist() == table["year"].tolist()

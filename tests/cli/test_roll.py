@@ -56,6 +56,7 @@ def test_files_hold_what_rolling_returns(prices, main, tmp_path, by, monkeypatch
     keys = [*([by] if by else []), "date"]
     windows, figures = windows.sort_values(keys), figures.sort_values(keys)
     assert (windows["date"].to_numpy() == figures["date"].to_numpy()).all()
+    assert windows["rows"].dtype == int
     assert (windows["rows"].to_numpy() == figures["rows"].to_numpy()).all()
     assert np.allclose(windows["threshold"], figures["threshold"], atol=1e-9)
     assert f"{len(panel)} windows" in said
@@ -107,6 +108,7 @@ def test_rows_out_of_order_are_refused(prices, main, tmp_path):
     status, _, err = main("roll", path, "--date", "date", "--window", 40, "-o", tmp_path / "o.csv")
     assert status == 3
     assert "earlier than the one before" in err
+    assert "--by" in err
     assert [p.name for p in tmp_path.iterdir()] == ["back.csv"]
 
 

@@ -111,8 +111,8 @@ def _show(run: RollingPass, options: RollOptions, written: list[str]) -> None:
 
 
 def _advice(run: RollingPass, options: RollOptions) -> str:
-    """How to get more windows, where nearly all of them have too few complete rows."""
-    if not run.status["short"] or run.status["short"] < 0.9 * run.status.total():
+    """How to get more windows, where most of them have too few complete rows."""
+    if not run.status["short"] or run.status["short"] < 0.5 * run.status.total():
         return ""
     if options.min_rows is not None:
         return "A smaller --min-rows lets windows do with fewer complete rows."

@@ -85,7 +85,8 @@ class Roller:
             if np.any(np.diff(self._times) < 0):
                 back = int(np.flatnonzero(np.diff(self._times) < 0)[0]) + 1 + self.gone
                 raise InvalidTableError(
-                    f"Row {back} is earlier than the one before: sort the rows by date first."
+                    f"Row {back + 1} is earlier than the one before: sort the rows by date, or "
+                    "name the column that tells several series apart (--by)."
                 )
         complete: Any = ~np.isnan(everything).any(axis=1)
         times = self._times if self.needs_times else None

@@ -124,8 +124,13 @@ class ColumnProfile:
 
     @property
     def is_written_as_number(self) -> bool:
-        """Whether a file with types holds numbers in place of the texts of this column."""
-        return self.kind == "number" and not self.has_leading_zeros
+        """Whether a file with types holds numbers in place of the texts of this column.
+
+        Codes stay text: those with leading zeros, and those too long for a float's digits.
+        """
+        size = max(abs(float(self.watch.low)), abs(float(self.watch.high)))
+        is_code = self.has_leading_zeros or (self.watch.is_whole and size >= 2**53)
+        return self.kind == "number" and not is_code
 
     def unusable(self, table: Table) -> str:
         """Why the column cannot be a variable; empty where it can."""

@@ -146,7 +146,8 @@ class _TextWriter:
         import pyarrow.compute as pc
 
         n = len(columns[0])
-        floats = [j for j, column in enumerate(columns) if isinstance(column, np.ndarray)]
+        arrays = [j for j, column in enumerate(columns) if isinstance(column, np.ndarray)]
+        floats = [j for j in arrays if columns[j].dtype.kind == "f"]  # counts stay whole numbers
         made = {}
         if floats:  # in one go: a table may have many columns and few rows
             numbers = self._texts(np.concatenate([columns[j] for j in floats]))
