@@ -144,6 +144,7 @@ def test_demo(main, answer, wine, tmp_path, conic_optimum):
     status, out, _ = main("demo", "--into", folder)
     assert status == 0
     assert "0.826231" in out
+    assert out.count("--rho-min 0.94") >= 2  # recommended, and done
     assert sorted(p.name for p in folder.iterdir()) == [
         "decorrelated.csv", "model.json", "report.html", "wine.csv",
     ]  # fmt: skip
@@ -153,7 +154,7 @@ def test_demo(main, answer, wine, tmp_path, conic_optimum):
     assert "--force" in err
     assert not (folder / "wine.csv").exists()
     status, told = answer("demo", "--into", folder, "--force")
-    assert told["objective"] == pytest.approx(conic_optimum(wine.correlation, 0.85), abs=1e-7)
+    assert told["objective"] == pytest.approx(conic_optimum(wine.correlation, 0.94), abs=1e-7)
     assert sorted(told["written"]) == sorted(str(p) for p in folder.glob("[!w]*"))
 
 

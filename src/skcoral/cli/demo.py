@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+from skcoral.choosing import compare_floors
 from skcoral.cli import console
 from skcoral.cli.fit import fit
 from skcoral.cli.inspect import inspect
@@ -12,11 +13,9 @@ from skcoral.cli.outputs import all_or_none
 from skcoral.core.files import Outputs
 from skcoral.datasets import load_wine
 
-_FLOOR = "0.85"
-
 
 def demo(options: DemoOptions) -> int:
-    """Write the Wine data, inspect them, and decorrelate them with a model and a report."""
+    """Write the Wine data, inspect them, and fit the floor that was recommended."""
     folder, wine = options.into, load_wine()
     table, made = folder / "wine.csv", folder / "decorrelated.csv"
     model, report = folder / "model.json", folder / "report.html"
@@ -27,10 +26,11 @@ def demo(options: DemoOptions) -> int:
             reserved.reserve(path)
     with all_or_none(options.force, table) as outputs:
         outputs.write_text(table, wine.to_frame().to_csv(index=False))
+    recommended = compare_floors(wine.correlation).recommended.rho_min
     inspected = InspectOptions(file=str(table))
     fitted = FitOptions(
         file=str(table),
-        rho_min=[_FLOOR],
+        rho_min=[f"{recommended:g}"],
         output=str(made),
         model=model,
         report=report,
