@@ -26,11 +26,12 @@ def demo(options: DemoOptions) -> int:
             reserved.reserve(path)
     with all_or_none(options.force, table) as outputs:
         outputs.write_text(table, wine.to_frame().to_csv(index=False))
-    recommended = compare_floors(wine.correlation).recommended.rho_min
+    recommended = compare_floors(wine.correlation).recommended
+    assert recommended is not None  # only singular tables can be left without one
     inspected = InspectOptions(file=str(table))
     fitted = FitOptions(
         file=str(table),
-        rho_min=[f"{recommended:g}"],
+        rho_min=[f"{recommended.rho_min:g}"],
         output=str(made),
         model=model,
         report=report,
