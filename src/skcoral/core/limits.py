@@ -147,7 +147,13 @@ _chosen: ContextVar[Limits | None] = ContextVar("limits", default=None)
 
 
 def current() -> Limits:
-    """The limits in force: those of :func:`use`, or the usual ones and the environment's."""
+    """The limits in force: those of :func:`use`, or the usual ones and the environment's.
+
+    Examples
+    --------
+    >>> current().columns
+    100000
+    """
     given = {f.name: os.environ.get(_PREFIX + f.name.upper()) for f in fields(Limits)}
     return _chosen.get() or replace(
         Limits(), **{n: _amount(n, text) for n, text in given.items() if text is not None}
@@ -170,7 +176,14 @@ def _amount(name: str, text: str) -> Any:
 
 @contextmanager
 def use(limits: Limits) -> Iterator[None]:
-    """Put other limits in force for what is opened in the block."""
+    """Put other limits in force for what is opened in the block.
+
+    Examples
+    --------
+    >>> with use(Limits(columns=5)):
+    ...     current().columns
+    5
+    """
     token = _chosen.set(limits)
     try:
         yield

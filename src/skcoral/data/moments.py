@@ -297,7 +297,14 @@ class Moments:
 
 
 def merge_all(parts: Iterable[Moments]) -> Moments:
-    """Merge any number of moments, pairwise in a tree, into those of all rows together."""
+    """Merge any number of moments, pairwise in a tree, into those of all rows together.
+
+    Examples
+    --------
+    >>> parts = [Moments.from_rows([[1.0, 2.0], [3.0, 5.0]]), Moments.from_rows([[4.0, 4.0]])]
+    >>> merge_all(parts).n_rows
+    3
+    """
     level = list(parts)
     if not level:
         raise InvalidTableError("There are no moments to merge.")

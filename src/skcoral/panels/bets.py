@@ -48,6 +48,12 @@ class Bets(Shown, Frozen):
         Effective number of bets, ``exp(-Σ shares log shares)``: from 1 (one bet) to p (all alike).
     shared : float
         ``variance - Σc²``: what the correlations left between the outputs add; zero without any.
+
+    Examples
+    --------
+    >>> bets = effective_bets([[1.0, 0.0], [0.0, 3.0]], [1.0, 1.0])
+    >>> bets.shares.round(6).tolist(), round(bets.effective, 3)
+    ([0.25, 0.75], 1.755)
     """
 
     names: tuple[str, ...]

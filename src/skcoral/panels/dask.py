@@ -19,6 +19,15 @@ class DaskPanel:
         The table with its variables replaced by outputs; rows come in the order of the groups.
     windows : dask.dataframe.DataFrame
         One row per group or window with its figures, as :meth:`skcoral.panels.Panel.to_frame`.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd, numpy as np, pandas as pd
+    >>> from skcoral.panels import grouped
+    >>> rows = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), columns=["a", "b"])
+    >>> panel = grouped(dd.from_pandas(rows.assign(desk=["x", "y"] * 20), 2), by="desk")
+    >>> panel.outputs.compute().shape
+    (40, 3)
     """
 
     outputs: Any

@@ -54,6 +54,15 @@ class Panel(Drawn):
         standardised variables.
     settings : dict
         The settings of every model.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from skcoral.panels import rolling
+    >>> rows = np.random.default_rng(0).normal(size=(40, 2)) @ [[1.0, 0.8], [0.0, 0.6]]
+    >>> panel = rolling(pd.DataFrame(rows, columns=["a", "b"]), 30)
+    >>> len(panel), panel.status["status"].unique().tolist()
+    (11, ['exact'])
     """
 
     outputs: Any

@@ -45,6 +45,12 @@ class Cell:
         The recipe in `skcoral.paper.quantities` that computes it.
     args : mapping
         What the recipe needs to know: system, floor, budget and the like.
+
+    Examples
+    --------
+    >>> cell = paper_numbers()[0]
+    >>> cell.table, cell.printed
+    ('rho-star', '...')
     """
 
     table: str

@@ -56,6 +56,12 @@ class ProtocolRun(Frozen):
         restriction.
     seconds : float
         For all starts together.
+
+    Examples
+    --------
+    >>> run = run_protocol([[1.0, 0.8], [0.8, 1.0]], n_starts=2)
+    >>> run.problem, len(run.values)
+    ('threshold', 2)
     """
 
     problem: str

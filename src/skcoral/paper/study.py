@@ -36,6 +36,13 @@ class Study:
         Starts of the support-restricted problems, which are not convex.
     random_state : int, default=0
         Seed of these starts.
+
+    Examples
+    --------
+    >>> from skcoral import threshold
+    >>> from skcoral.paper import Study
+    >>> round(Study().solved(threshold, "wine").value, 4)
+    0.8262
     """
 
     def __init__(self, *, n_starts: int = 100, random_state: int = 0) -> None:

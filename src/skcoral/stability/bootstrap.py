@@ -64,6 +64,14 @@ class Bootstrap(Shown, Frozen):
     dependent : bool
         Whether variables are linearly dependent: then there is no ρ★, and ``threshold`` is the
         highest floor at which the residual has its least value.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from skcoral import CORAL
+    >>> found = bootstrap(CORAL(), load_wine().data[:, :4], n_boot=20)
+    >>> found.threshold_interval[0] < found.threshold < found.threshold_interval[1]
+    True
     """
 
     names: tuple[str, ...]

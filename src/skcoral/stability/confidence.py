@@ -59,6 +59,14 @@ class ConfidentFloors(Drawn, Frozen):
         Where no floor below one is confident for some output: the largest confidence that was found
         to do with floors below one, and the largest common floor with this confidence; 0 where none
         was. None where floors below one do.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from skcoral import CORAL
+    >>> found = confident_floors(CORAL(rho_min=0.8), load_wine().data[:, :4])
+    >>> bool((found.lower >= 0.8 - 1e-3).all()), found.about
+    (True, '178 rows')
     """
 
     names: tuple[str, ...]

@@ -60,6 +60,14 @@ class Holdout(Drawn, Frozen):
     left_out : {"rows", "groups", "stretches", "later", "others"}
         What a fold leaves out: rows at random, whole groups, stretches of time, what follows a
         date, or whatever the splitter given leaves out.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from skcoral import CORAL
+    >>> found = holdout(CORAL(rho_min=0.8), load_wine().data, cv=2)
+    >>> found.fidelity_new.shape
+    (2, 13)
     """
 
     names: tuple[str, ...]

@@ -36,6 +36,14 @@ class Influence(Shown, Frozen):
         Rows that were actually removed, in order of the change of ρ★, largest first.
     threshold_without : ndarray of shape (m,)
         ρ★ without each of them; NaN, and first, where the rows that remain determine none.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from skcoral import CORAL
+    >>> found = influence(CORAL(), load_wine().data[:, :4])
+    >>> len(found.first_order), list(found.to_frame().columns)
+    (178, ['threshold_without', 'change', 'first_order'])
     """
 
     threshold: float

@@ -92,6 +92,14 @@ def transform(estimator: CORAL, data: Any) -> Any:
         Fitted.
     data : dask.dataframe.DataFrame or dask.array.Array of shape (n, p)
         The rows.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from skcoral import CORAL
+    >>> rows = da.random.default_rng(0).normal(size=(1000, 3), chunks=(100, 3))
+    >>> transform(fit(CORAL(), rows), rows).compute().shape
+    (1000, 3)
     """
     names = [str(name) for name in estimator.get_feature_names_out()]
     if _is_frame(data):

@@ -36,7 +36,17 @@ _MOST_ROWS = 200_000  # more of them take long to fit again
 
 @dataclass(frozen=True)
 class ReportFacts:
-    """The numbers behind a report, from :func:`gather` for :func:`render`."""
+    """The numbers behind a report, from :func:`gather` for :func:`render`.
+
+    Examples
+    --------
+    >>> from skcoral import CORAL
+    >>> from skcoral.show import report
+    >>> from skcoral.datasets import load_wine
+    >>> facts = report.gather(CORAL(rho_min=0.9).fit(load_wine().to_frame()), n_points=0)
+    >>> facts.passed, facts.problems
+    (True, ())
+    """
 
     estimator: Any
     title: str

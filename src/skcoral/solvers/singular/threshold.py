@@ -26,7 +26,7 @@ from skcoral.solvers.singular.dual import FrameDual, matrix_of, maximise_bound
 from skcoral.solvers.singular.point import frame_point
 
 _STEPS = 100  # of Newton's method in each maximisation, which needs some forty
-_LAST = 1e-6  # fall of the upper end after which the next, about its square, is not worth it
+_LAST = 1e-9  # fall of the upper end after which the next, about its square, is not worth it
 _TIGHT = 1e-13  # excess over the least residual, relative, of a frame that counts as tight
 _CLOSEST = 1.0 - 1e-12  # floors of one have infinite multipliers
 _STARTS = 24  # around the minimisers of the dual; twice as many find little more
@@ -169,6 +169,8 @@ def _from_below(A: Array, centres: list[Array], upper: float) -> tuple[float, Ar
         slopes = (pull * rim).sum(axis=1) / (1.0 - levels**2)
         falls = excess * max(1.0, welch(p, r)) / np.maximum(slopes, 1e-300)
         levels = np.where(tight, levels, np.maximum(levels - falls, 0.0))
+    # Where the relaxation is tight, the outputs of its dual are a tight frame to the last digits.
+    U = np.concatenate([U, centres[-1][None]])
     U, excess, steps = _descended(A, U, np.zeros(p), 5 * _GRADIENTS)
     weakest = np.where(excess <= _TIGHT, np.einsum("ij,kij->kj", A, U).min(axis=1), -1.0)
     best = int(np.argmax(weakest))

@@ -42,6 +42,12 @@ class Exactness(Frozen):
         "least-norm", "frame", or "" if there is none.
     degrees_of_freedom : DegreesOfFreedom
         The counting diagnostic.
+
+    Examples
+    --------
+    >>> from skcoral.solvers.support import exactness
+    >>> exactness([[1.0, 0.8], [0.8, 1.0]], [(0, 1)]).verdict
+    'possible'
     """
 
     verdict: Literal["possible", "impossible", "undecided"]

@@ -30,6 +30,13 @@ class SupportFloor(Frozen):
     vanish : bool or None
         Whether both are zero, which they are together: δ∞² ≤ δ₂ ≤ p(p − 1)/2 · δ∞². None where the
         bounds do not decide it.
+
+    Examples
+    --------
+    >>> from skcoral.solvers.support import support_floor
+    >>> chain = [[1.0, 0.5, 0.25], [0.5, 1.0, 0.5], [0.25, 0.5, 1.0]]
+    >>> support_floor(chain, [("x0", "x1"), ("x1", "x2")]).vanish
+    True
     """
 
     squared: float
