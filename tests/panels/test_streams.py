@@ -52,6 +52,7 @@ def test_batches_give_what_the_whole_table_gives(asked):
     assert np.allclose(thresholds, whole.threshold["lower"], atol=1e-9, equal_nan=True)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_windows():
     rng = np.random.default_rng(0)
 

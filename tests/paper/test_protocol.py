@@ -35,6 +35,7 @@ def test_derivatives_of_the_lagrangian_against_differences(rho_min):
     assert along(of.hessian(*parts, *ways)) == pytest.approx(second, rel=1e-7)
 
 
+@pytest.mark.slow
 def test_two_variables_have_a_closed_form():
     r = 0.6
     R = np.array([[1.0, r], [r, 1.0]])
