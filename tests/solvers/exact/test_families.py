@@ -190,7 +190,7 @@ def test_a_long_chain_takes_no_more_steps_than_a_short_one(p: int, roots: list[i
     assert len(roots) <= 9
 
 
-@pytest.mark.parametrize("seed", [8])
+@pytest.mark.parametrize("seed", [pytest.param(7, marks=pytest.mark.slow), 8])
 def test_weights_that_fall_exponentially_along_a_chain_still_bind(seed: int) -> None:
     """Weights down to 1e-20 of the largest: their fidelities need relative accuracy."""
     found = exact_threshold(odd_chain(300, np.random.default_rng(seed)))

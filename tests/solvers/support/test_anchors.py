@@ -67,7 +67,13 @@ def reaches(R: Any, B: Any, mask: Any) -> Any:
     return np.array([reach(R, b, on) for b, on in zip(B.T, mask.T, strict=True)])
 
 
-@pytest.mark.parametrize("seed", range(4))
+def some_slow(quick: int, count: int) -> list[Any]:
+    """Seeds, of which those from ``quick`` on are for the slow suite."""
+    slow = (pytest.param(seed, marks=pytest.mark.slow) for seed in range(quick, count))
+    return [*range(quick), *slow]
+
+
+@pytest.mark.parametrize("seed", some_slow(4, 12))
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_answers_are_feasible_and_checked(seed: int, criterion: str) -> None:
     R, B, mask = problem(seed)
@@ -133,7 +139,7 @@ def test_signs_of_anchors_and_outputs_go_together(simulated: Any) -> None:
     np.testing.assert_allclose(fidelity(R, B, second.T * np.sign(flip)), second.fidelity, atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", some_slow(2, 6))
 def test_prices_are_derivatives(seed: int) -> None:
     """A floor of a composite that its support cannot reach costs in units of its own fidelity."""
     R, B, mask = problem(seed + 300)
@@ -280,7 +286,7 @@ def resealed(content: Any) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore:Values in x were outside bounds:RuntimeWarning")
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", some_slow(2, 4))
 def test_signs_and_intervals_of_composites(seed: int) -> None:
     R, B, mask = problem(seed + 800)
     mask = mask | (B != 0)
