@@ -33,9 +33,7 @@ def __getattr__(name: str) -> Any:
         from skcoral import api
 
         return getattr(api, name)
-    from skcoral.renamed import refuse_name
-
-    refuse_name(__name__, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

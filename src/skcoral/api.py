@@ -23,11 +23,9 @@ from skcoral.core.validation import (
     check_random_state,
 )
 from skcoral.exceptions import InvalidArgumentError
-from skcoral.renamed import refusing_former_parameters
 from skcoral.solvers.exact import BestExact, solve_exact, solve_threshold
 
 
-@refusing_former_parameters
 def threshold(
     R: Any,
     *,
@@ -91,7 +89,6 @@ def threshold(
     return certify_threshold(solve_threshold(given.placed, problem.settings))
 
 
-@refusing_former_parameters
 def decorrelate(
     R: Any,
     rho_min: Any = None,
@@ -280,7 +277,6 @@ def _check_neighbour(warm: Any, p: int) -> Decorrelation:
     return warm
 
 
-@refusing_former_parameters
 def maximize_fidelity(
     R: Any,
     budget: float,
@@ -352,7 +348,6 @@ def maximize_fidelity(
     return certify(problem, solve(matrix.placed, amount, settings))
 
 
-@refusing_former_parameters
 def frontier(
     R: Any,
     rho_min: Any = None,

@@ -77,10 +77,6 @@ class InvalidArgumentError(CoralError, ValueError):
     """An argument has a value that is not among the accepted ones."""
 
 
-class RenamedError(CoralError, TypeError):
-    """A parameter of an earlier version; the message says what to write instead."""
-
-
 class InfeasibleError(CoralError, ValueError):
     """No transformation satisfies what was asked; the message carries the proof."""
 

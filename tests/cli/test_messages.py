@@ -4,8 +4,6 @@ import sys
 
 import pytest
 
-from skcoral.renamed import OPTIONS
-
 
 @pytest.mark.parametrize(
     "arguments",
@@ -87,10 +85,3 @@ def test_large_systems_are_inspected_without_a_comparison_of_floors(main, wine_c
     assert status == 0
     assert "coral frontier compares floors" in out
     assert "--rho-min" not in out
-
-
-@pytest.mark.parametrize("option", OPTIONS)
-def test_former_options_are_refused_with_advice(main, option):
-    status, _, err = main("fit", "table.csv", option, "1")
-    assert status == 2
-    assert f"{option} is gone: {OPTIONS[option]}" in err

@@ -27,7 +27,6 @@ from skcoral.exceptions import (
     ModelFileError,
     SingularCorrelationError,
 )
-from skcoral.renamed import OPTIONS
 
 _MANY = 8
 _ARGUMENTS = (
@@ -119,9 +118,6 @@ def _explain(error: BaseException) -> tuple[str, int] | None:
 def _parser_message(error: Any) -> str:
     """The parser's words, and the value that came where these do not tell it."""
     message: str = error.format_message().replace("Value error, ", "")
-    former = getattr(error, "option_name", None)  # of an option that the command does not have
-    if former in OPTIONS:
-        return f"{former} is gone: {OPTIONS[former]}"
     errors = getattr(error.__cause__, "errors", None)
     given = errors()[0]["input"] if callable(errors) else None
     return message if given is None or repr(given) in message else f"{message}; got {given!r}."

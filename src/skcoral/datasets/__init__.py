@@ -1,7 +1,5 @@
 """Correlation systems to try things on: simulated ones, Wine, World Development Indicators."""
 
-from typing import NoReturn
-
 from skcoral.datasets.bundled import Dataset, NamedCorrelation, load_wine, wdi_correlation
 from skcoral.datasets.simulate import (
     make_ar_system,
@@ -26,9 +24,3 @@ __all__ = [
     "make_toeplitz_system",
     "wdi_correlation",
 ]
-
-
-def __getattr__(name: str) -> NoReturn:
-    from skcoral.renamed import refuse_name
-
-    refuse_name(__name__, name)

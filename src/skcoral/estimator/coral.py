@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -20,7 +20,6 @@ from skcoral.estimator.applying import (
 from skcoral.estimator.fitting import Fitting
 from skcoral.estimator.rows import column_names, read_outputs, read_rows
 from skcoral.exceptions import InvalidArgumentError
-from skcoral.renamed import refusing_former_parameters
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,7 +153,6 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
     _source = "from_estimator"
     __repr__ = BaseEstimator.__repr__
 
-    @refusing_former_parameters
     def __init__(
         self,
         rho_min: float | ArrayLike | Mapping[str, float] | None = None,
@@ -187,11 +185,6 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         self.output_scale = output_scale
         self.tol = tol
         self.random_state = random_state
-
-    @refusing_former_parameters
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters, as scikit-learn does; see the list above."""
-        return super().set_params(**params)
 
     def transform(self, X: Any) -> Any:
         """Apply the transformation to rows, new or old.

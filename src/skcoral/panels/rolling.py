@@ -16,10 +16,8 @@ from skcoral.panels.results import Panel, warn_about_windows, window_columns
 from skcoral.panels.solver import Solver, run
 from skcoral.panels.tables import Rows, read
 from skcoral.panels.windows import Rule, Windows, check_times, cut, rule
-from skcoral.renamed import refusing_former_parameters
 
 
-@refusing_former_parameters
 def rolling(
     X: Any,
     window: Any,
@@ -119,7 +117,6 @@ def rolling(
     return _panel(rows, how, Solver(rows.names, settings, halflife), n_jobs, callback)
 
 
-@refusing_former_parameters
 def grouped(
     X: Any,
     by: Any,

@@ -1,7 +1,5 @@
 """The paper's numbers as data, their reproduction, its protocol and its figure."""
 
-from typing import NoReturn
-
 from skcoral.paper.numbers import TABLES, Cell, paper_numbers
 from skcoral.paper.protocol import ProtocolRun, protocol_from, run_protocol
 from skcoral.paper.reproduction import Reproduction, Row, reproduce
@@ -22,9 +20,3 @@ __all__ = [
     "run_protocol",
     "wine_geometry",
 ]
-
-
-def __getattr__(name: str) -> NoReturn:
-    from skcoral.renamed import refuse_name
-
-    refuse_name(__name__, name)

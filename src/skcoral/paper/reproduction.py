@@ -15,7 +15,6 @@ from skcoral.paper.numbers import TABLES, TITLES, Cell, paper_numbers
 from skcoral.paper.quantities import QUANTITIES
 from skcoral.paper.study import Study
 from skcoral.paper.verdicts import VERDICTS, judge
-from skcoral.renamed import refusing_former_parameters
 from skcoral.show.report.templating import fill
 
 if TYPE_CHECKING:
@@ -149,7 +148,6 @@ class Reproduction:
         return f"Reproduction({self.verdicts}; {self.seconds:.1f} s)"
 
 
-@refusing_former_parameters
 def reproduce(table: str = "all", *, n_starts: int = 100, random_state: int = 0) -> Reproduction:
     """Recompute the paper's numbers and put them side by side.
 

@@ -20,7 +20,6 @@ from skcoral.exceptions import (
     NotCertifiedWarning,
     SingularCorrelationWarning,
 )
-from skcoral.renamed import refusing_former_parameters
 from skcoral.stability.confidence import check_confidence
 from skcoral.stability.dependence import Index
 from skcoral.stability.resampling import Fitted, Progress, Resampler
@@ -103,7 +102,6 @@ class Bootstrap(Shown, Frozen):
         )
 
 
-@refusing_former_parameters
 def bootstrap(
     estimator: CORAL,
     X: Any,

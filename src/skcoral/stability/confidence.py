@@ -16,7 +16,6 @@ from skcoral.core.validation import check_choice, check_count, check_number, lis
 from skcoral.data.effects import rounded_down
 from skcoral.estimator import CORAL
 from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError, warn
-from skcoral.renamed import refusing_former_parameters
 from skcoral.stability.raised_floors import PASSES, FloorRaiser
 from skcoral.stability.resampling import Progress, Resampler
 from skcoral.stability.sampling_errors import DRAWS, Draws, left_out, resampled, residual_bounds
@@ -154,7 +153,6 @@ class ConfidentFloors(Drawn, Frozen):
         )
 
 
-@refusing_former_parameters
 def confident_floors(
     estimator: CORAL,
     X: Any,

@@ -21,7 +21,6 @@ from skcoral.estimator import CORAL
 from skcoral.estimator.applying import residual_of
 from skcoral.estimator.rows import named_rows
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.renamed import refusing_former_parameters
 from skcoral.stability.confidence import confident_floors
 from skcoral.stability.resampling import Fitted, Resampler
 from skcoral.stability.sampling_errors import mean_of, standardised
@@ -122,7 +121,6 @@ class Holdout(Drawn, Frozen):
         return "variable", self.names, columns
 
 
-@refusing_former_parameters
 def holdout(
     estimator: CORAL,
     X: Any,

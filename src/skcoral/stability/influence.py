@@ -14,7 +14,6 @@ from skcoral.core.display import Shown
 from skcoral.core.validation import check_count
 from skcoral.estimator import CORAL
 from skcoral.exceptions import CoralError, InvalidArgumentError
-from skcoral.renamed import refusing_former_parameters
 from skcoral.stability.resampling import Resampler
 from skcoral.stability.sampling_errors import threshold_influence
 
@@ -71,7 +70,6 @@ class Influence(Shown, Frozen):
         return f"{told} and {without} without row {label}, which moves it most."
 
 
-@refusing_former_parameters
 def influence(
     estimator: CORAL, X: Any, *, sample_weight: Any = None, n_refits: int = 10
 ) -> Influence:

@@ -6,8 +6,6 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from skcoral.renamed import refuse_name
-
 if TYPE_CHECKING:
     from skcoral.tables.reading import open_table
     from skcoral.tables.table import Table
@@ -21,4 +19,4 @@ def __getattr__(name: str) -> Any:
     """Import on first use: reading a table needs no estimator."""
     if name in _HOMES:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    refuse_name(__name__, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,7 +17,6 @@ from skcoral.core.results import Decorrelation
 from skcoral.core.solution import Budget, VifLimit
 from skcoral.core.validation import listing
 from skcoral.estimator.rows import column_names
-from skcoral.renamed import refusing_former_parameters
 from skcoral.show import sentences
 from skcoral.show.pictures import FrontierDisplay
 from skcoral.show.report import pictures
@@ -32,7 +31,6 @@ _EDGES = np.array([0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
 _VERSIONS = ("scikit-coral", "numpy", "scipy", "scikit-learn")
 
 
-@refusing_former_parameters
 def render(facts: ReportFacts) -> str:
     """Turn the numbers into one self-contained HTML page.
 

@@ -1,7 +1,5 @@
 """Support restrictions: transformations with exact zeros, and bounds that judge them."""
 
-from typing import NoReturn
-
 from skcoral.solvers.support.exactness import Exactness, exactness
 from skcoral.solvers.support.floor import SupportFloor, support_floor
 from skcoral.solvers.support.pattern import (
@@ -23,9 +21,3 @@ __all__ = [
     "support_floor",
     "support_from_threshold",
 ]
-
-
-def __getattr__(name: str) -> NoReturn:
-    from skcoral.renamed import refuse_name
-
-    refuse_name(__name__, name)
