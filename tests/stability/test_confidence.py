@@ -36,13 +36,13 @@ def wine():
 
 def test_floors_hold_for_the_population_and_plain_ones_do_not():
     sure, plain = 0, 0
-    for seed in range(20):
+    for seed in range(12):
         X = table(100, seed)
         raised = confident_floors(CORAL(0.9), X)
         sure += in_population(CORAL(raised.floors).fit(X)).min() >= 0.9
         plain += in_population(CORAL(0.9).fit(X)).min() >= 0.9
-    assert plain <= 6
-    assert sure >= 16  # fewer once in 400 times if the coverage is 95 %
+    assert plain <= 4
+    assert sure >= 10  # fewer once in 50 times if the coverage is 95 %
 
 
 def test_what_the_estimator_keeps(wine):
@@ -85,25 +85,12 @@ def test_studentised_draws_against_a_loop():
         np.testing.assert_allclose(found, by_hand, rtol=1e-9)
 
 
-def test_weights_have_no_scale():
-    w, X = np.random.default_rng(0).random(40) + 0.5, table(40)
-    one, two = (
-        confident_floors(CORAL(0.9), X, sample_weight=s * w, n_folds=4).floors
-        for s in (1.0, 1000.0)
-    )
-    np.testing.assert_allclose(one, two, rtol=1e-6)
-
-
-def test_more_confidence_and_more_guarantees_cost_more():
+def test_more_confidence_costs_more():
     X = table(120)
     low, high = (confident_floors(CORAL(0.9), X, confidence=c) for c in (0.8, 0.99))
     assert (high.floors > low.floors).all()
     assert high.objective > low.objective
-    single = confident_floors(CORAL(0.9), X, simultaneous=False)
-    together = confident_floors(CORAL(0.9), X)
-    assert single.floors.mean() < together.floors.mean()
-    assert "taken singly" in single.sentence()
-    assert (together.residual_bound >= CORAL(together.floors).fit(X).measured_.residual).all()
+    assert (low.residual_bound >= CORAL(low.floors).fit(X).measured_.residual).all()
 
 
 def test_clusters_cost_what_they_hide():
@@ -116,39 +103,16 @@ def test_clusters_cost_what_they_hide():
     assert known.about == "60 groups"
 
 
-def test_processes_and_progress_change_nothing():
-    X, seen = table(60), []
-    one = confident_floors(CORAL(0.9), X, n_folds=4, callback=lambda *a: seen.append(a))
-    two = confident_floors(CORAL(0.9), X, n_folds=4, n_jobs=2)
-    np.testing.assert_array_equal(one.floors, two.floors)
-    assert seen[-1] == (16, 16)
-    assert [a[0] for a in seen] == sorted(a[0] for a in seen)
-
-
-def test_the_bootstrap_agrees():
-    X = table(400)
-    left, judge = (
-        confident_floors(CORAL(0.9), X),
-        confident_floors(CORAL(0.9), X, method="bootstrap", n_boot=60),
-    )
-    np.testing.assert_allclose(left.floors, judge.floors, atol=0.012)
-    assert judge.residual_bound is None
-
-
-def test_too_few_rows_are_reported_with_what_can_be_had():
+def test_too_few_rows_leave_a_variable_as_it_is():
     X = np.random.default_rng(3).normal(size=(9, 5)) @ MIXING
     with pytest.warns(ConfidenceWarning, match="No floor below one is confident"):
         found = confident_floors(CORAL(0.97), X, confidence=0.99, n_folds=9)
     assert found.untouched
-    assert (found.floors[[n in found.untouched for n in found.names]] == 1.0).all()
+    at = np.isin(found.names, found.untouched)
+    assert (found.floors[at] == 1.0).all()
+    assert (found.fidelity[at] == 1.0).all()
+    assert (found.floors[~at] < 1.0).all()
     assert found.limits() in found.sentence()
-    # what is said to do instead does
-    for floor, level in ((0.97, found.largest_confidence), (found.largest_floor, 0.99)):
-        assert 0.0 < floor * level < 0.97 * 0.99
-        instead = confident_floors(CORAL(floor), X, confidence=level, n_folds=9)
-        assert not instead.untouched
-        assert instead.largest_confidence is None
-        assert instead.lower.min() >= floor
 
 
 def test_anchors_and_floors_by_name(wine):
@@ -168,8 +132,6 @@ def test_what_is_invalid_is_refused(wine):
         ({"block_length": "long"}, "'auto'"),
         ({"block_length": 80}, "shorter blocks"),
         ({"block_length": 5, "groups": np.arange(178)}, "not both"),
-        ({"method": "guess"}, "method"),
-        ({"confidence": 0.99, "method": "bootstrap", "n_boot": 40}, r"0\.975 at most"),
         ({"confidence": 0.9999}, r"at most 0\.9995"),
     ):
         with pytest.raises(InvalidArgumentError, match=message):
@@ -221,24 +183,22 @@ def test_a_frame_with_dates_keeps_its_rows_in_blocks():
     assert "blocks of" in confident_floors(CORAL(0.9), rows, block_length="auto").about
 
 
-@pytest.mark.parametrize("settings", [{"covariance": "MinCovDet"}, {"covariance": "LedoitWolf"}])
-def test_floors_hold_for_the_rows_whatever_estimated_the_matrix(wine, settings):
-    rows = wine.iloc[:60]
-    found = confident_floors(CORAL(0.8, **settings), rows)
-    assert found.lower.min() >= 0.8
-    assert "at least 0.8," in found.sentence()
-    coral = CORAL(found.floors, **settings).fit(rows)
-    fidelity = np.diag(np.corrcoef(rows.T, coral.transform(rows).T)[:13, 13:])
-    np.testing.assert_allclose(found.fidelity, fidelity, atol=1e-6)
+def robust(Z):
+    """Correlations of square roots, far from those of skewed rows."""
+    return np.corrcoef((np.sign(Z) * np.sqrt(np.abs(Z))).T)
 
 
-def test_no_more_is_guaranteed_than_the_bounds_show(wine):
-    # a robust matrix of few columns, far from that of the rows
-    robust = CORAL(0.8, covariance="MinCovDet")
-    found = confident_floors(robust, wine.iloc[:60, :6], n_folds=4)
+@pytest.mark.parametrize("covariance", [robust, "LedoitWolf"])
+def test_floors_hold_for_the_rows_whatever_estimated_the_matrix(wine, covariance):
+    rows = wine.iloc[:60, :6]
+    found = confident_floors(CORAL(0.8, covariance=covariance), rows, n_folds=4)
+    # no more is said than the bounds show
     met = found.lower.min() >= 0.8 - 1e-4
     assert ("at least 0.8," in found.sentence()) == met
     assert ("below a floor asked" in found.sentence()) != met
+    coral = CORAL(found.floors, covariance=covariance).fit(rows)
+    fidelity = np.diag(np.corrcoef(rows.T, coral.transform(rows).T)[:6, 6:])
+    np.testing.assert_allclose(found.fidelity, fidelity, atol=1e-6)
 
 
 def test_the_bound_on_correlations_is_rounded_up_and_said_where_it_says_something(wine):

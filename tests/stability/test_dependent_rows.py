@@ -6,8 +6,8 @@ import pytest
 
 from skcoral import CORAL
 from skcoral.exceptions import InvalidArgumentError
-from skcoral.stability import automatic_block_length, bootstrap, holdout
-from skcoral.stability.dependence import Dependence, read_dependence
+from skcoral.stability import bootstrap, holdout
+from skcoral.stability.dependence import Dependence, automatic_block_length, read_dependence
 
 
 def ar(n, phi, seed=0):
@@ -77,17 +77,9 @@ def test_hold_out_keeps_the_past_before_the_future():
     np.testing.assert_allclose(by_date.fidelity_new, expected.fidelity_new)
     periods = holdout(CORAL(0.9), late.set_index(late.index.to_period("D")))
     np.testing.assert_allclose(periods.fidelity_new, expected.fidelity_new)
-
-
-def test_hold_out_with_blocks_passes_over_neighbours():
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    rows = np.arange(60)
-    splits = [
-        (rows[(rows < 12 * k - 5) | (rows >= 12 * k + 17)], rows[12 * k : 12 * k + 12])
-        for k in range(5)
-    ]
-    found, expected = holdout(CORAL(0.9), X, block_length=5), holdout(CORAL(0.9), X, cv=splits)
-    np.testing.assert_allclose(found.fidelity_new, expected.fidelity_new)
+    assert by_date.left_out == periods.left_out == "later"
+    assert (expected.left_out, holdout(CORAL(0.9), X, cv=2).left_out) == ("others", "rows")
+    assert holdout(CORAL(0.9), X, cv=2, groups=np.arange(60) % 9).left_out == "groups"
 
 
 def test_hold_out_with_weights_is_that_of_repeated_rows():

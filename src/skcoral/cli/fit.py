@@ -29,9 +29,7 @@ _LONGEST_TABLE = 60  # variables that are listed one by one
 _OF_RESULT = (
     *("criterion", "objective", "lower_bound", "gap", "rank", "least_residual", "amplification"),
 )
-_OF_CONFIDENCE = (
-    *("confidence", "about", "objective_plain", "largest_confidence", "largest_floor", "untouched"),
-)
+_OF_CONFIDENCE = ("confidence", "about", "objective_plain", "untouched")
 
 
 def fit(options: FitOptions) -> int:

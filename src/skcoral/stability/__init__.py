@@ -7,7 +7,6 @@ and raise floors so that they hold there with a stated confidence.
 
 from skcoral.stability.bootstrap import Bootstrap, bootstrap
 from skcoral.stability.confidence import ConfidentFloors, confident_floors
-from skcoral.stability.dependence import automatic_block_length
 from skcoral.stability.holdout import Holdout, holdout
 from skcoral.stability.influence import Influence, influence
 
@@ -16,7 +15,6 @@ __all__ = [
     "ConfidentFloors",
     "Holdout",
     "Influence",
-    "automatic_block_length",
     "bootstrap",
     "confident_floors",
     "holdout",

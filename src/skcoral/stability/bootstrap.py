@@ -14,15 +14,10 @@ from skcoral.core.arrays import Array, Frozen
 from skcoral.core.display import Shown
 from skcoral.core.validation import check_count
 from skcoral.estimator import CORAL
-from skcoral.exceptions import (
-    CoralError,
-    InvalidTableError,
-    NotCertifiedWarning,
-    SingularCorrelationWarning,
-)
+from skcoral.exceptions import CoralError, InvalidTableError, NotCertifiedWarning
 from skcoral.stability.confidence import check_confidence
 from skcoral.stability.dependence import Index
-from skcoral.stability.resampling import Fitted, Progress, Resampler
+from skcoral.stability.resampling import Fitted, Resampler
 from skcoral.stability.sampling_errors import (
     DRAWS,
     Draws,
@@ -45,9 +40,8 @@ class Bootstrap(Shown, Frozen):
     threshold_estimate : float
         ρ★ of the population, as estimated: that of the table is too low on average.
     threshold_interval : tuple of float
-        Interval for ρ★ of the population around that estimate. For matrices that are not the rows'
-        own (covariance) and singular ones, percentiles of the
-        replicates reflected about the table's ρ★.
+        Interval for ρ★ of the population around that estimate; with ``covariance``, percentiles of
+        the replicates reflected about the table's ρ★.
     threshold_samples : ndarray of shape (replicates,)
         ρ★ of each replicate.
     fidelity : ndarray of shape (k,)
@@ -60,9 +54,6 @@ class Bootstrap(Shown, Frozen):
         Of the intervals.
     n_failed : int
         Replicates that could not be fitted (resampling made them singular) and are left out.
-    dependent : bool
-        Whether variables are linearly dependent: then there is no ρ★, and ``threshold`` is the
-        highest floor at which the residual has its least value.
 
     Examples
     --------
@@ -83,7 +74,6 @@ class Bootstrap(Shown, Frozen):
     fidelity_samples: Array
     confidence: float
     n_failed: int
-    dependent: bool
 
     def _table(self) -> tuple[str, list[str], dict[str, Array]]:
         low, high = np.c_[self.threshold_interval, self.fidelity_interval]
@@ -94,9 +84,8 @@ class Bootstrap(Shown, Frozen):
         """The threshold of the table and its interval for the population, in one sentence."""
         low, high = self.threshold_interval
         failed = f"; {self.n_failed} more could not be fitted" if self.n_failed else ""
-        what = "The highest floor with the least residual" if self.dependent else "ρ★"
         return (
-            f"{what} is {self.threshold:.4f} for these rows and lies between {low:.4f} and "
+            f"ρ★ is {self.threshold:.4f} for these rows and lies between {low:.4f} and "
             f"{high:.4f} in the population, with a confidence of approximately "
             f"{self.confidence:g} ({len(self.threshold_samples)} samples with replacement{failed})."
         )
@@ -113,7 +102,6 @@ def bootstrap(
     block_length: Any = None,
     n_jobs: int | None = None,
     random_state: int | None = 0,
-    callback: Progress | None = None,
 ) -> Bootstrap:
     """Intervals for the threshold and for each fidelity.
 
@@ -132,7 +120,7 @@ def bootstrap(
         Number of replicates.
     confidence : float, default=0.95
         Of the intervals.
-    sample_weight, groups, block_length, n_jobs, callback
+    sample_weight, groups, block_length, n_jobs
         As in :func:`confident_floors`; rows in the order of time are drawn in blocks of this mean
         length (the stationary bootstrap).
     random_state : int or None, default=0
@@ -159,12 +147,9 @@ def bootstrap(
         groups=groups,
         block_length=block_length,
         n_jobs=n_jobs,
-        callback=callback,
-        total=n_boot,
     )
+    sample.model.set_params(on_singular="raise")  # dependent columns have no ρ★
     full = sample.fit()
-    if not full.result.deficiency:
-        sample.model.set_params(on_singular="raise")  # a replicate of lower rank is another problem
     samples = sample.by_draw(_replicate, n_boot, random_state, full)
     if not samples:
         raise InvalidTableError(
@@ -176,7 +161,7 @@ def bootstrap(
     value = api.threshold(full.table).value
     low, high = (2.0 * value - np.quantile(thresholds, tails)[::-1]).tolist()
     middle = 2.0 * value - float(thresholds.mean())
-    if not full.result.deficiency and not full.table.source:
+    if not full.table.source:
         with suppress(CoralError):  # leaving rows out of a short table may leave too few
             middle, low, high = threshold_interval(sample, value, level, seed=random_state or 0)
     return Bootstrap(
@@ -190,7 +175,6 @@ def bootstrap(
         fidelity_samples=fidelities,
         confidence=level,
         n_failed=n_boot - len(samples),
-        dependent=bool(full.result.deficiency),
     )
 
 
@@ -199,7 +183,6 @@ def _replicate(sample: Resampler, part: Index, full: Fitted) -> tuple[float, Arr
     again = sample.fit(part, warm=full.result)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotCertifiedWarning)
-        warnings.simplefilter("ignore", SingularCorrelationWarning)
         return api.threshold(again.table).value, again.result.fidelity
 
 

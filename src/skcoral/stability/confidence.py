@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,16 +11,27 @@ import numpy as np
 from skcoral.core.arrays import Array, Frozen
 from skcoral.core.display import Drawn
 from skcoral.core.tolerances import EXACT_TOL
-from skcoral.core.validation import check_choice, check_count, check_number, listing
+from skcoral.core.validation import check_count, check_number, listing
 from skcoral.data.effects import rounded_down
 from skcoral.estimator import CORAL
 from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError, warn
-from skcoral.stability.raised_floors import PASSES, FloorRaiser
-from skcoral.stability.resampling import Progress, Resampler
-from skcoral.stability.sampling_errors import DRAWS, Draws, left_out, resampled, residual_bounds
+from skcoral.stability.resampling import Fitted, Resampler
+from skcoral.stability.sampling_errors import (
+    DRAWS,
+    HIGHEST,
+    Draws,
+    Errors,
+    fidelity_on,
+    fisher,
+    left_out,
+    residual_bounds,
+)
 
 _MOST_OUTPUTS = 400  # whose pairs are bounded one by one: 80,000 pairs take seconds
 _HIGHEST = 1.0 - 1.0 / DRAWS  # beyond it there is no draw, and so no quantile
+_PASSES, _MOST_PASSES = 4, 8  # usually, and where floors are still missed
+_AIM = 1.02  # times the margin: what a floor is raised by, so that the next pass finds it enough
+_LOOSE = 1.1  # times the margin: raised by more, a floor costs residual for nothing
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,26 +48,18 @@ class ConfidentFloors(Drawn, Frozen):
         The floors to fit with: raised by the uncertainty of each. One where no floor below one is
         confident; those that were not asked for (zero) are not raised.
     confidence : float
-        Of all fidelities together, or of each on its own.
-    simultaneous : bool
-        Whether the confidence is that of all fidelities together.
+        Of all fidelities together.
     fidelity : ndarray of shape (k,)
         On the rows fitted, with the raised floors.
     lower : ndarray of shape (k,)
         Lower confidence bounds of the fidelities in the population, with the raised floors.
     residual_bound : ndarray of shape (k,) or None
         With the same confidence, no correlation of this output with another one is larger in the
-        population, whatever the pair; None with ``method="bootstrap"`` and beyond 400 outputs.
+        population, whatever the pair; None beyond 400 outputs.
     objective, objective_plain : float
         Residual at the raised floors and at those asked for: what the confidence costs.
-    method : {"left_out", "bootstrap"}
-        How it was found.
     about : str
         What counted as independent: rows, groups or blocks.
-    largest_confidence, largest_floor : float or None
-        Where no floor below one is confident for some output: the largest confidence that was found
-        to do with floors below one, and the largest common floor with this confidence; 0 where none
-        was. None where floors below one do.
 
     Examples
     --------
@@ -72,16 +74,12 @@ class ConfidentFloors(Drawn, Frozen):
     rho_min: Array
     floors: Array
     confidence: float
-    simultaneous: bool
     fidelity: Array
     lower: Array
     residual_bound: Array | None
     objective: float
     objective_plain: float
-    method: str
     about: str
-    largest_confidence: float | None
-    largest_floor: float | None
 
     _pictures: ClassVar[Mapping[str, str]] = {"fidelity": "HoldoutDisplay"}
 
@@ -93,16 +91,16 @@ class ConfidentFloors(Drawn, Frozen):
 
     def sentence(self) -> str:
         """What is promised for the population, what it costs, and its limits, in words."""
-        scope = "all fidelities" if self.simultaneous else "each fidelity (taken singly)"
         asked = self.rho_min[self.rho_min > 0.0]
         level = f"at least {asked[0]:g}" if np.ptp(asked) < 1e-12 else "at least the floors asked"
         if (self.lower < self.rho_min - 1e-4).any():
             level = f"at least {rounded_down(float(self.lower.min()), 3):.3f} (below a floor asked)"
         raised = self.floors[self.rho_min > 0.0]
         said = (
-            f"With a confidence of approximately {self.confidence:.4g}, {scope} in the population "
-            f"are {level}, for which the floors are raised to {_span(raised)} (estimated from "
-            f"{self.about}, taken as independent). The residual is {self._residuals()}."
+            f"With a confidence of approximately {self.confidence:.4g}, all fidelities in the "
+            f"population are {level}, for which the floors are raised to {_span(raised)} "
+            f"(estimated from {self.about}, taken as independent). The residual is "
+            f"{self._residuals()}."
         )
         if self.residual_bound is not None and len(self.names) > 1:
             bound = -rounded_down(-float(self.residual_bound.max()), 2)  # rounded up
@@ -119,18 +117,10 @@ class ConfidentFloors(Drawn, Frozen):
         left = "this variable is left as it is"
         if len(self.untouched) > 1:
             left = "these variables are left as they are"
-        said = (
+        return (
             f"No floor below one is confident for {listing(self.untouched)}: {self.about} are too "
-            f"few, and {left}."
+            f"few, and {left}. A lower confidence or lower floors may do."
         )
-        instead = []
-        if self.largest_confidence:
-            sure = rounded_down(self.largest_confidence, 2)
-            instead.append(f"these floors with a confidence of {sure:.2f}")
-        if self.largest_floor:
-            floor = rounded_down(self.largest_floor, 2)
-            instead.append(f"a floor of {floor:.2f} with a confidence of {self.confidence:.4g}")
-        return f"{said} Possible instead: {', or '.join(instead)}." if instead else said
 
     def _table(self) -> tuple[str, tuple[str, ...], dict[str, Array]]:
         columns = {
@@ -158,16 +148,12 @@ def confident_floors(
     X: Any,
     *,
     confidence: float = 0.95,
-    simultaneous: bool = True,
     sample_weight: Any = None,
     groups: Any = None,
     block_length: Any = None,
-    method: str = "left_out",
     n_folds: int = 10,
-    n_boot: int = 200,
     n_jobs: int | None = None,
     random_state: int = 0,
-    callback: Progress | None = None,
 ) -> ConfidentFloors:
     """Raise floors so that the fidelities in the population keep those asked for.
 
@@ -183,28 +169,20 @@ def confident_floors(
     X : array-like of shape (n, p)
         The rows.
     confidence : float, default=0.95
-        Probability with which the floors hold, up to 0.9995 (one in 2,000 draws).
-    simultaneous : bool, default=True
-        Whether it is about all fidelities together, or about each on its own.
+        Probability with which all floors hold, up to 0.9995 (one in 2,000 draws).
     sample_weight : array-like of shape (n,), optional
         Weights of the rows.
     groups : array-like of shape (n,), optional
         Labels of clusters: rows of a cluster count as one observation.
     block_length : int or "auto", optional
-        For rows in the order of time: the length of stretches that count as one observation.
-    method : {"left_out", "bootstrap"}, default="left_out"
-        Fits that leave a part of the rows out, measured there; or refits to resampled rows,
-        measured on the table. The first takes a tenth of the time and covers better.
+        For rows in the order of time: the length of stretches that count as one observation;
+        "auto" by the rule of Politis and White (2004).
     n_folds : int, default=10
         Parts that are left out in turn.
-    n_boot : int, default=200
-        Resampled tables of the bootstrap.
     n_jobs : int, optional
         Processes, as in joblib. The result does not depend on it.
     random_state : int, default=0
         Seed of draws and folds.
-    callback : callable, optional
-        Called with the number of refits done and their largest number.
 
     Returns
     -------
@@ -227,9 +205,7 @@ def confident_floors(
     True
     """
     level = check_confidence(confidence)
-    check_choice("method", method, ("left_out", "bootstrap"))
     n_folds = check_count("n_folds", n_folds, minimum=2)
-    n_boot = check_count("n_boot", n_boot, minimum=20, maximum=1_000_000)
     seed = check_count("random_state", random_state, minimum=0)
     sample = Resampler(
         estimator,
@@ -238,61 +214,68 @@ def confident_floors(
         groups=groups,
         block_length=block_length,
         n_jobs=n_jobs,
-        callback=callback,
     )
-    if method == "bootstrap" and n_boot * (1.0 - level) < 1.0 - 1e-9:
-        raise InvalidArgumentError(
-            f"{n_boot} resampled tables support a confidence of {1.0 - 1.0 / n_boot:.4g} at most; "
-            f"got {level:g}. Lower it, or raise n_boot."
-        )
-    sample.total = PASSES * (n_folds if method == "left_out" else n_boot)
     if sample.model.rho_min is None:
         raise InvalidArgumentError("Floors are raised, and the estimator has none: give rho_min.")
     plain = sample.fit()
     asked = np.asarray(plain.result.rho_min)
-    promised = (asked > 0.0) & (asked < 1.0)
-    if not promised.any():
+    if not ((asked > 0.0) & (asked < 1.0)).any():
         raise InvalidArgumentError(
             "Floors are raised for confidence, and those given are 0 or 1, which are never raised: "
             "give one between them."
         )
     draws = Draws(sample.dependence, DRAWS, seed)
-    errors = partial(left_out, sample, n_folds=n_folds, draws=draws)
-    if method == "bootstrap":
-        errors = partial(resampled, sample, n_draws=n_boot, seed=seed)
-    raiser = FloorRaiser(sample, plain, errors, simultaneous=simultaneous)
-    made = raiser.raised(asked, level)
-    floors, fitted = made.floors, made.errors.fitted
-    largest_confidence = largest_floor = residual_bound = None
-    if (floors[promised] >= 1.0).any():
-        largest_confidence = raiser.largest(lambda value: (asked, value), level)
-        largest_floor = raiser.largest(
-            lambda value: (np.where(promised, np.minimum(asked, value), asked), level),
-            float(asked[promised].max()),
-        )
-    if callback is not None:
-        callback(sample.total, sample.total)
-    if made.outputs is not None and len(asked) <= _MOST_OUTPUTS:
-        residual_bound = residual_bounds(made.outputs, draws, level)
+    floors, fit, errors, margin = _raised(sample, plain, asked, level, n_folds, draws)
+    few = len(asked) <= _MOST_OUTPUTS
     found = ConfidentFloors(
         names=plain.result.names,
         rho_min=asked,
         floors=floors,
         confidence=level,
-        simultaneous=simultaneous,
-        fidelity=np.where(floors < 1.0, np.tanh(fitted), 1.0),
-        lower=np.where(floors < 1.0, np.tanh(fitted - made.margin), 1.0),
-        residual_bound=residual_bound,
-        objective=float(made.fit.result.objective),
+        fidelity=np.where(floors < 1.0, np.tanh(errors.fitted), 1.0),
+        lower=np.where(floors < 1.0, np.tanh(errors.fitted - margin), 1.0),
+        residual_bound=residual_bounds(errors.outputs, draws, level) if few else None,
+        objective=float(fit.result.objective),
         objective_plain=float(plain.result.objective),
-        method=method,
         about=sample.dependence.noun,
-        largest_confidence=largest_confidence,
-        largest_floor=largest_floor,
     )
     if found.untouched:
         warn(found.limits(), ConfidenceWarning)
     return found
+
+
+def _raised(
+    sample: Resampler, plain: Fitted, asked: Array, level: float, n_folds: int, draws: Draws
+) -> tuple[Array, Fitted, Errors, Array]:
+    """Raise floors, pass by pass, until their confidence bounds meet those asked for.
+
+    Returns the floors, the fit at them, its errors, and the margin that these ask for.
+    """
+    target, k, n = fisher(asked), len(asked), sample.dependence.n_effective
+    free = (asked > 0.0) & (asked < 1.0)  # floors that are promised and still below one
+    # first guess: two and a half standard errors of normal rows, and an optimism of p / 2n
+    margin = np.full(k, 2.5 * np.sqrt((1.0 + k / n) / n) + k / (2.0 * n))
+    floors = np.where(free, np.minimum(np.tanh(target + margin), HIGHEST), asked)
+    fit, missed = sample.fit(floors=floors, warm=plain.result), np.zeros(k)
+    for done in range(1, _MOST_PASSES + 1):
+        # a raised floor changes the fit, and with it the errors: measure, compare, raise again
+        errors = left_out(sample, fit, floors, n_folds=n_folds, draws=draws)
+        used = margin
+        margin = np.where(free, errors.margin(level, free), margin)
+        met, tight = errors.fitted >= target + margin, used < _LOOSE * margin
+        if met[free].all() and (tight[free].all() or done >= _PASSES):
+            break
+        # a floor that holds for another matrix than the rows' own may be missed by the rows
+        missed = np.maximum(fisher(floors) - errors.fitted, missed)
+        floors = np.where(free, np.tanh(target + _AIM * margin + missed), floors)
+        # an unchanged variable meets every floor
+        floors[free & (floors > HIGHEST)] = 1.0
+        free = free & (floors < 1.0)
+        fit = sample.fit(floors=floors, warm=fit.result)
+        errors = replace(errors, fitted=fisher(fidelity_on(fit, sample)))
+        if not free.any():
+            break
+    return floors, fit, errors, margin
 
 
 def check_confidence(confidence: Any) -> float:

@@ -147,26 +147,8 @@ def automatic_block_length(series: Any) -> float:
 
     The rule of Politis and White (2004), as corrected by Patton, Politis and White (2009):
     autocovariances up to twice the lag after which autocorrelations are negligible, in a flat-top
-    window, give the long-run variance and its curvature. The lengths of several series are
-    averaged.
-
-    Parameters
-    ----------
-    series : array-like of shape (n,) or (n, k)
-        One series per column.
-
-    Returns
-    -------
-    float
-        At least one, at most ``min(3 √n, n / 3)``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skcoral.stability import automatic_block_length
-    >>> steps = np.random.default_rng(0).normal(size=2000)
-    >>> automatic_block_length(steps) < automatic_block_length(np.convolve(steps, np.ones(9)))
-    True
+    window, give the long-run variance and its curvature. The lengths of several series (columns)
+    are averaged; they lie between one and ``min(3 √n, n / 3)``.
     """
     columns = np.asarray(series, dtype=np.float64)
     columns = columns.reshape(len(columns), -1)

@@ -25,11 +25,10 @@ from skcoral.stability.confidence import confident_floors
 from skcoral.stability.resampling import Fitted, Resampler
 from skcoral.stability.sampling_errors import mean_of, standardised
 
-LeftOut = Literal["rows", "groups", "stretches", "later", "others"]
+LeftOut = Literal["rows", "groups", "later", "others"]
 _PROCEDURES: Mapping[LeftOut, str] = {
     "rows": "without one part of the rows and measured on it",
     "groups": "without one part of the groups and measured on their rows",
-    "stretches": "without one stretch of time and its neighbours, and measured on that stretch",
     "later": "on the rows before a date and measured on rows that follow",
     "others": "on some rows and measured on others",
 }
@@ -56,9 +55,9 @@ class Holdout(Drawn, Frozen):
         leaves on average.
     n_new : int
         Rows left out in the smallest fold.
-    left_out : {"rows", "groups", "stretches", "later", "others"}
-        What a fold leaves out: rows at random, whole groups, stretches of time, what follows a
-        date, or whatever the splitter given leaves out.
+    left_out : {"rows", "groups", "later", "others"}
+        What a fold leaves out: rows at random, whole groups, what follows a date, or whatever the
+        splitter given leaves out.
 
     Examples
     --------
@@ -128,7 +127,6 @@ def holdout(
     cv: Any = 5,
     sample_weight: Any = None,
     groups: Any = None,
-    block_length: Any = None,
 ) -> Holdout:
     """Fit on some rows and measure on the others.
 
@@ -140,14 +138,11 @@ def holdout(
         The rows.
     cv : int, splitter or iterable, default=5
         A whole number assigns the rows to that many folds at random with a fixed seed, whatever
-        the order of the table; otherwise as in scikit-learn. Dependent rows are kept together:
-        groups stay whole, blocks are stretches of time, and a table whose index holds dates is
-        fitted on the past and measured on what follows.
+        the order of the table, but groups stay whole, and a table whose index holds dates is
+        fitted on the past and measured on what follows. Otherwise as in scikit-learn, such as
+        ``TimeSeriesSplit(5, gap=20)`` for rows in the order of time.
     sample_weight, groups
         As in :func:`confident_floors`; weights count in the fits and in the measures.
-    block_length : int or "auto", optional
-        For rows in the order of time: as many rows between those fitted and those left out are
-        left out of both, so that neighbours in time are not on both sides.
 
     Examples
     --------
@@ -161,13 +156,8 @@ def holdout(
     True
     """
     whole = isinstance(cv, Integral)  # else dependent rows are the splitter's business
-    sample = Resampler(
-        estimator,
-        X,
-        sample_weight=sample_weight,
-        groups=groups if whole else None,
-        block_length=block_length,
-    )
+    kept = groups if whole else None
+    sample = Resampler(estimator, X, sample_weight=sample_weight, groups=kept)
     kind, splits = _splits(sample, X, cv, groups)
     fitted, new, noise, sizes = [], [], [], []
     for fold, (train, test) in enumerate(splits, start=1):
@@ -224,18 +214,12 @@ def _splits(sample: Resampler, X: Any, cv: Any, groups: Any) -> tuple[LeftOut, A
     folds, known = check_count("cv", cv, minimum=2), sample.dependence
     if known.groups is not None:
         return "groups", known.folds(folds)
-    gap, rows = known.block_length or 0, np.arange(known.n_rows)
     time = _times(X)
     if time is not None:
         order = np.argsort(time, kind="stable")
-        ahead = TimeSeriesSplit(folds, gap=gap).split(order)
+        ahead = TimeSeriesSplit(folds).split(order)
         return "later", [(order[train], order[test]) for train, test in ahead]
-    if known.block_length is None:
-        return "rows", KFold(folds, shuffle=True, random_state=0).split(rows)
-    parts = np.array_split(rows, folds)
-    return "stretches", [
-        (rows[(rows < part[0] - gap) | (rows > part[-1] + gap)], part) for part in parts
-    ]
+    return "rows", KFold(folds, shuffle=True, random_state=0).split(sample.rows)
 
 
 def _times(X: Any) -> Any:

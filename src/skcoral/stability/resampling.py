@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from sklearn.base import clone
 from skcoral.choosing import solve_for
 from skcoral.core.arrays import Array
 from skcoral.core.results import Decorrelation
-from skcoral.core.validation import check_callback, check_jobs, check_weights
+from skcoral.core.validation import check_jobs, check_weights
 from skcoral.data.correlation import CorrelationEstimate, estimate_rows, how_to_estimate
 from skcoral.estimator import CORAL
 from skcoral.estimator.fitting import check_settings
@@ -25,8 +25,6 @@ from skcoral.exceptions import (
     SingularCorrelationWarning,
 )
 from skcoral.stability.dependence import read_dependence
-
-Progress = Callable[[int, int], object]
 
 
 @dataclass(frozen=True)
@@ -44,8 +42,7 @@ class Fitted:
 class Resampler:
     """Fits an estimator's settings to folds of a table, or to rows drawn from it.
 
-    The arguments are those of :func:`~skcoral.stability.confident_floors`; ``total`` is the number
-    of refits that the callback is given.
+    The arguments are those of :func:`~skcoral.stability.confident_floors`.
     """
 
     def __init__(
@@ -57,8 +54,6 @@ class Resampler:
         groups: Any = None,
         block_length: Any = None,
         n_jobs: int | None = None,
-        callback: Progress | None = None,
-        total: int = 0,
     ) -> None:
         if not isinstance(estimator, CORAL):
             raise InvalidArgumentError(
@@ -79,7 +74,6 @@ class Resampler:
             sample_weight=self.weights,
         )
         self.n_jobs = check_jobs(n_jobs)
-        self.callback, self.done, self.total = check_callback(callback), 0, total
 
     def weights_of(self, part: Any) -> Array | None:
         """The weights of the rows ``part``."""
@@ -127,20 +121,11 @@ class Resampler:
         tasks = ((function, self.dependence.drawn(s), *args) for s in seeds)
         return [found for found in self._parallel(_attempt, tasks) if found is not None]
 
-    def _parallel(self, function: Callable[..., Any], tasks: Iterable[Any]) -> Iterator[Any]:
+    def _parallel(self, function: Callable[..., Any], tasks: Iterable[Any]) -> Any:
         """Results in the order of the tasks, whatever the number of processes."""
         from joblib import Parallel, delayed
 
-        calls = (delayed(function)(self, *task) for task in tasks)
-        for found in Parallel(n_jobs=self.n_jobs, return_as="generator")(calls):
-            if self.done < self.total:
-                self.done += 1
-                if self.callback is not None:
-                    self.callback(self.done, self.total)
-            yield found
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "callback": None}  # callbacks stay in the calling process
+        return Parallel(n_jobs=self.n_jobs)(delayed(function)(self, *task) for task in tasks)
 
 
 def _attempt(resampler: Resampler, function: Callable[..., Any], *args: Any) -> Any:

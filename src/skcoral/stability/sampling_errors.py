@@ -14,7 +14,7 @@ import numpy as np
 from skcoral.core.arrays import Array
 from skcoral.core.results import Threshold
 from skcoral.exceptions import InvalidTableError
-from skcoral.stability.dependence import Dependence, Index
+from skcoral.stability.dependence import Dependence
 from skcoral.stability.resampling import Fitted, Resampler
 
 _MOST_UNITS = 2000  # beyond, units are added up at random, which leaves the errors the same
@@ -34,15 +34,15 @@ class Errors:
     optimism: Array  # how much lower they are expected elsewhere
     spread: Array  # standard errors
     draws: Array  # (m, k), of the error over its standard error
+    outputs: Array  # (n, k), standardised, each row by the fit that left it out
 
-    def margin(self, confidence: float, promised: Any, simultaneous: bool) -> Array:
+    def margin(self, confidence: float, promised: Any) -> Array:
         """By how much a fidelity on the rows fitted must exceed that promised in the population.
 
-        The quantile is that of the largest promised error, or of each.
+        The quantile is that of the largest promised error, so that all floors hold together.
         """
-        draws = self.draws[:, promised].max(axis=1) if simultaneous else self.draws
-        quantile = np.maximum(np.quantile(draws, confidence, axis=0), 0.0)
-        return np.asarray(self.optimism + quantile * self.spread)
+        largest = np.quantile(self.draws[:, promised].max(axis=1), confidence)
+        return np.asarray(self.optimism + max(float(largest), 0.0) * self.spread)
 
 
 def fisher(correlation: Any) -> Array:
@@ -52,7 +52,7 @@ def fisher(correlation: Any) -> Array:
 
 def left_out(
     sample: Resampler, fit: Fitted, floors: Array, *, n_folds: int, draws: Draws
-) -> tuple[Errors, Array | None]:
+) -> Errors:
     """Errors by cross-fitting: one fit per fold, each measured on the rows that it left out.
 
     To first order, the error of a fidelity is the mean of the rows' influence values
@@ -65,8 +65,6 @@ def left_out(
     chosen on the same rows, of the size of p/n. Rows left out show both, because the first-order
     errors of the folds cancel in their mean. The distribution of the largest error comes from
     drawing units of rows and studentising anew each time, without a refit.
-
-    Also returns the standardised outputs (n, k), each from the fit that left its row out.
     """
     sides = sample.by_fold(_outputs_left_out, n_folds, floors, fit)
     u, v = (standardised(side, sample.weights) for side in sides)
@@ -79,7 +77,7 @@ def left_out(
     spread, drawn = draws.errors(psi)
     # the fluctuation of the fit, and that of its optimism, each add about p/n to the variance
     spread = spread * np.sqrt(1.0 + 2.0 * len(sample.names) / sample.dependence.n_effective)
-    return Errors(fitted, optimism, spread, drawn), u
+    return Errors(fitted, optimism, spread, drawn, u)
 
 
 def _outputs_left_out(
@@ -94,26 +92,6 @@ def _outputs_left_out(
         ) from error
     u, v = fold.outputs_and_sources(sample.rows)
     return standardised(u, sample.weights)[test], standardised(v, sample.weights)[test]
-
-
-def resampled(
-    sample: Resampler, fit: Fitted, floors: Array, *, n_draws: int, seed: int
-) -> tuple[Errors, Array | None]:
-    """Errors by the bootstrap: refits to resampled rows, measured on the table itself."""
-    fitted = fisher(fidelity_on(fit, sample))
-    refitted = sample.by_draw(_refitted, n_draws, seed, floors, fit)
-    if len(refitted) < n_draws / 2:
-        raise InvalidTableError(
-            f"{n_draws - len(refitted)} of {n_draws} resampled tables could not be fitted: there "
-            "are too few different rows for this many columns."
-        )
-    errors = fitted - fisher(refitted)
-    spread = np.maximum(errors.std(axis=0, ddof=1), 1e-300)
-    return Errors(fitted, np.zeros_like(spread), spread, errors / spread), None
-
-
-def _refitted(sample: Resampler, part: Index, floors: Array, fit: Fitted) -> Array:
-    return fidelity_on(sample.fit(part, floors=floors, warm=fit.result), sample)
 
 
 class Draws:
