@@ -60,8 +60,6 @@ FIVE = np.full(5, 0.9)
         ("anchors", {"anchors": np.full((6, 4), np.nan)}, "must be finite"),
         ("anchors", {"anchors": np.eye(6)[:, :4] * [1, 1, 1, 0]}, "Composite 3 has no coefficient"),
         ("support", {"pair_weights": 1 - np.eye(6)}, "not combined"),
-        ("threshold", {"bounds": {"zca": 0.9}}, "'zca' and 'trace', got ['zca']"),
-        ("threshold", {"bounds": {"zca": 0.9, "trace": "x"}}, "`bounds['trace']` must be a number"),
         ("threshold", {"fidelity": FIVE}, "6 numbers"),
         ("threshold", {"weights": FIVE}, "6 numbers"),
         ("threshold", {"tol": None}, "`tol` must be a number"),

@@ -24,7 +24,6 @@ from skcoral.bounds.tradeoff import (
     conjugate,
     definite,
     floors_of,
-    root_diagonal,
     scaled_floors,
 )
 from skcoral.certificates.evaluation import Attained, FactorOutputs, Outputs, evaluate
@@ -309,29 +308,6 @@ def test_floors_of_composites_to_more_digits_than_a_float_has(arithmetic: Any) -
         )
         assert found.rest.upper[j] - found.rest.lower[j] <= 1e-20
         assert abs(float(lack)) < 1e-15
-
-
-def test_the_root_of_a_nearly_singular_matrix(arithmetic: Any) -> None:
-    """Two variables: (√(1+r) + √(1-r))/2 in multiple precision; one correction keeps the digits."""
-    for r in (0.5, 1 - 1e-6, 1 - 1e-10):
-        two = np.array([[1.0, r], [r, 1.0]])
-        found = root_diagonal(arithmetic, two)
-        value = ((1 + flint.arb(r)).sqrt() + (1 - flint.arb(r)).sqrt()) / 2
-        for end in range(2):
-            contains(found[end], value, 4e-16 if r < 1 - 1e-8 else 1e-12)
-
-
-def test_what_one_correction_leaves_of_a_wrong_root(monkeypatch: Any) -> None:
-    """The smaller eigenvalue is given 1 % too large: the interval has the root all the same."""
-    r = 1 - 1e-6
-    two = np.array([[1.0, r], [r, 1.0]])
-    values, vectors = np.linalg.eigh(two)
-    monkeypatch.setattr(np.linalg, "eigh", lambda _: (values * [1.01, 1.0], vectors))
-    found = root_diagonal(Floats(2), two)
-    value = ((1 + flint.arb(r)).sqrt() + (1 - flint.arb(r)).sqrt()) / 2
-    for end in range(2):
-        contains(found[end], value, 2e-7)
-        assert found.upper[end] - found.lower[end] > 1e-8
 
 
 def test_definite_with_a_radius() -> None:

@@ -226,28 +226,3 @@ def residual(criterion: str, G: Enclosure, weights: Array) -> Enclosure:
     if criterion == "squared":
         return (size.square() * w).total()
     return (size * w).total() if criterion == "absolute" else (size * w).greatest()
-
-
-def root_diagonal(arithmetic: Arithmetic, R: Array) -> Enclosure:
-    """The diagonal of ``R^{1/2}``: the fidelities of ZCA-cor.
-
-    ``‖X - R^{1/2}‖ ≤ ‖X² - R‖ / λ_min(X)`` for any positive definite ``X``; here ``X`` is a float
-    matrix plus the correction ``L`` of one Newton step.
-    """
-    p = len(R)
-    values, vectors = np.linalg.eigh(R)
-    roots = np.sqrt(np.maximum(values, 0.0))
-    X = (vectors * roots) @ vectors.T
-    X = 0.5 * (X + X.T)
-    least = 0.5 * float(roots[0])
-    error = arithmetic.enclosed(X, X, minus=R)
-    middle = vectors.T @ error.middle @ vectors
-    L = -vectors @ (middle / np.add.outer(roots, roots)) @ vectors.T
-    L = 0.5 * (L + L.T)
-    step = arithmetic.enclosed(X, L)
-    left = (error + step + step.T).size()
-    size = float(np.sqrt(np.sum(left * left)) + np.sum(L * L))
-    least_of_both = 0.99 * least - float(np.sqrt(np.sum(L * L)))  # eigenvalue of X + L
-    known = least_of_both > 0 and definite(arithmetic, X - least * np.eye(p)) is not None
-    off = size / least_of_both if known else np.inf
-    return exactly(np.diag(X)) + around(np.diag(L), off)

@@ -1,4 +1,4 @@
-"""Certificate files: a result with its proof and its matrix as JSON, version 2.
+"""Certificate files: a result with its proof and its matrix as JSON, version 3.
 
 Everything that is needed to verify the result is in the file, and nothing else: notes and figures
 that no claim is about are left out.
@@ -28,7 +28,7 @@ from skcoral.core.tolerances import REPORTED_TOL
 from skcoral.core.validation import check_names
 from skcoral.exceptions import CertificateError, TooLargeError
 
-FORMAT, VERSION = "scikit-coral certificate", 2
+FORMAT, VERSION = "scikit-coral certificate", 3
 #: Fields of a result that no claim is about, and what stands in their place.
 _UNJUDGED: dict[str, Any] = {
     "notes": Notes(),
@@ -153,7 +153,7 @@ def load_certificate(path: str | os.PathLike[str]) -> CertificateFile:
     Raises
     ------
     CertificateError
-        The file is no certificate of version 2, was altered, or misses a part.
+        The file is no certificate of version 3, was altered, or misses a part.
 
     Examples
     --------

@@ -236,12 +236,6 @@ def check_threshold_fields(result: Threshold, p: int) -> None:
     for name in ("lower", "upper", "tol"):
         number(getattr(result, name), f"`{name}`")
     _check_count(result.n_iter)
-    bounds: Any = result.bounds
-    if not isinstance(bounds, Mapping) or set(bounds) != {"zca", "trace"}:
-        found = sorted(map(str, bounds)) if isinstance(bounds, Mapping) else bounds
-        raise CertificateError(f"the bounds of a threshold are 'zca' and 'trace', got {found}.")
-    for name, value in result.bounds.items():
-        number(value, f"`bounds[{name!r}]`")
 
 
 def check_transformation(T: Any, p: int, k: int) -> None:

@@ -1,4 +1,4 @@
-"""The claims of a threshold: both bounds, the weights behind them, and the analytic bounds."""
+"""The claims of a threshold: both bounds, and the weights behind them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skcoral.bounds.enclosures import Enclosure, exactly, up_to
 from skcoral.bounds.exact import rest_room
 from skcoral.bounds.frame import threshold_bound
 from skcoral.bounds.outputs import Outputs
-from skcoral.bounds.tradeoff import complete_square, floors_of, root_diagonal
+from skcoral.bounds.tradeoff import complete_square, floors_of
 from skcoral.certificates.evaluation import FactorOutputs
 from skcoral.certificates.ledger import FrameLedger, Ledger
 from skcoral.certificates.reading import (
@@ -34,13 +34,11 @@ from skcoral.exceptions import CertificateError
 
 @dataclass(frozen=True)
 class _Found:
-    """What T attains, what the dual point proves, and the analytic bounds."""
+    """What T attains, and what the dual point proves."""
 
     fidelity: Enclosure
     lower: Enclosure
     upper: Enclosure
-    zca: Enclosure
-    trace: Enclosure
     overstated: float  # by how much a bound may be
 
 
@@ -67,12 +65,6 @@ def check_threshold(
     _claim_bounds(ledger, result, found)
     told = "the weights are not those of the certificate"
     ledger.claim("weights", np.array_equal(result.weights, arrays["weights"]), told)
-    for name, value in (("zca", found.zca), ("trace", found.trace)):
-        ledger.claim(
-            f"{name} bound",
-            (value - result.bounds[name]).size() <= REPORTED_TOL,
-            f"the {name} bound of R is {float(value.upper):.9g}, not {result.bounds[name]:.9g}",
-        )
     return ledger, float(found.lower.lower), float(found.upper.upper)
 
 
@@ -106,9 +98,7 @@ def _full_rank(ledger: Ledger, result: Threshold, R: Array, arithmetic: Arithmet
         most <= MEAN_TOL or result.status != "optimal",
         f"beside the outputs that bind, the mean fidelity could be {most:.1e} larger",
     )
-    root = root_diagonal(arithmetic, R)
-    trace = root.total() / float(p)
-    return _Found(outputs.fidelity, lower, upper, root.least(), trace, BOUND_TOL)
+    return _Found(outputs.fidelity, lower, upper, BOUND_TOL)
 
 
 def _low_rank(ledger: FrameLedger, result: Threshold, arithmetic: Arithmetic) -> _Found:
@@ -129,11 +119,7 @@ def _low_rank(ledger: FrameLedger, result: Threshold, arithmetic: Arithmetic) ->
     lower = outputs.fidelity.least()
     upper = threshold_bound(result.certificate, A, arithmetic)
     upper = Enclosure(*(min(float(u), 1.0) for u in (upper.lower, upper.upper)))
-    left, size, right = np.linalg.svd(A, full_matrices=False)
-    polar = left @ right
-    zca = np.min(np.einsum("ij,ij->j", A, polar) / np.linalg.norm(polar, axis=0))
-    trace = min(float(size.sum() / np.sqrt(p * r)), 1.0)
-    return _Found(outputs.fidelity, lower, upper, exactly(zca), exactly(trace), REPORTED_TOL)
+    return _Found(outputs.fidelity, lower, upper, REPORTED_TOL)
 
 
 def _claim_bounds(ledger: Ledger, result: Threshold, found: _Found) -> None:

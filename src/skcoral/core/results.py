@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -91,8 +90,6 @@ class Threshold(_Transformation):
         Correlation of each output with its own source.
     names : tuple of str
         The variables, in input order.
-    bounds : mapping of str to float
-        The paper's analytic bounds: ``"zca"`` from below, ``"trace"`` from above.
     certificate : Certificate
         The dual point behind ``upper``.
     n_iter : int
@@ -115,7 +112,6 @@ class Threshold(_Transformation):
     T: Any
     fidelity: Array
     names: tuple[str, ...]
-    bounds: Mapping[str, float]
     certificate: Certificate
     n_iter: int
     tol: float = 1e-9

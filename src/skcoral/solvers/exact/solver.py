@@ -62,7 +62,6 @@ def solve_threshold(R: Any, settings: Settings) -> Threshold:
         T=to_host(edge.T),
         fidelity=edge.fidelity,
         names=settings.names,
-        bounds={"zca": float(edge.start.min()), "trace": float(edge.start.mean())},
         certificate=_certificate(edge),
         n_iter=edge.n_iter,
         tol=min(settings.tol, OPTIMAL_GAP),

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from skcoral.core.arrays import (
     Array,
-    cholesky,
     column_dots,
     diagonal,
     norm,
@@ -66,7 +65,6 @@ class ExactThreshold:
     rest_S: Any  # None where all variables bind
     T: Any
     fidelity: Array
-    start: Array  # fidelities at the first weights: of a correlation matrix, those of ZCA-cor
     n_iter: int
 
     @property
@@ -98,18 +96,14 @@ def exact_threshold(
     binding: Index = np.flatnonzero(floors > 0)
     weights = diagonal(relative)[binding] ** -0.5
     eject, rest_S = _EJECT, None
-    rest_weights, first, n_iter = np.zeros(p), None, 0
+    rest_weights, n_iter = np.zeros(p), 0
     if near is not None and np.any(near[binding] > 0):
-        whole = submatrix(relative, binding, binding)
-        first = WeightedRoot(whole, weights / weights.sum(), cholesky(whole)).fidelity
         binding = binding[near[binding] > 0]
         weights = near[binding] * floors[binding]
     while True:
         among = submatrix(relative, binding, binding)
         problem = _Simplex(among, eject, tol, callback, n_iter)
-        root = problem.at(weights / weights.sum())
-        first = root.fidelity if first is None else first
-        root = minimise(problem, root, max_iter)
+        root = minimise(problem, problem.at(weights / weights.sum()), max_iter)
         n_iter = problem.n_iter
         if problem.idle.any():
             binding, weights = binding[~problem.idle], problem.kept
@@ -152,7 +146,6 @@ def exact_threshold(
         rest_S=rest_S,
         T=T,
         fidelity=fidelity,
-        start=first,
         n_iter=n_iter,
     )
 

@@ -103,7 +103,6 @@ def singular_threshold(
         T=T,
         fidelity=column_dots(host, U),
         names=settings.names,
-        bounds={"zca": edge.zca, "trace": edge.trace},
         certificate=edge.certificate,
         n_iter=edge.n_iter,
         tol=min(settings.tol, OPTIMAL_GAP),

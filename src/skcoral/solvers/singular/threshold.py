@@ -17,7 +17,7 @@ import numpy as np
 
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.frame import threshold_bound
-from skcoral.core.arrays import Array, column_dots, diagonal, library, to_device, to_host
+from skcoral.core.arrays import Array, diagonal, library, to_device, to_host
 from skcoral.core.lowrank import welch
 from skcoral.core.solution import Certificate
 from skcoral.solvers.singular.caps import on_caps
@@ -46,8 +46,6 @@ class FrameThreshold:
     upper: float
     U: Any
     certificate: Certificate
-    trace: float
-    zca: float
     n_iter: int
 
 
@@ -81,8 +79,6 @@ def frame_threshold(A: Any) -> FrameThreshold:
         upper=max(upper, lower),  # rounding may lie between a frame that attains the bound and it
         U=U,
         certificate=certificate,
-        trace=min(float(size.sum() / np.sqrt(p * r)), 1.0),
-        zca=float(column_dots(A, on_caps(A, zca, np.zeros(p))).min()),
         n_iter=steps + more,
     )
 
