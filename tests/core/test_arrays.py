@@ -5,23 +5,20 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from scipy.linalg import block_diag
 
 from skcoral import decorrelate, frontier, maximize_fidelity, threshold
 from skcoral.certificates import check
 from skcoral.core import arrays as _arrays
 from skcoral.core.linalg import gram_defect
-from skcoral.datasets import (
-    make_block_system,
-    make_near_singular_system,
-    make_system,
-    wdi_correlation,
-)
+from skcoral.datasets import make_system, wdi_correlation
+from systems import nearly_singular
 
 SYSTEMS = {
     "idle variables": np.array(wdi_correlation().correlation),
     "all bind": make_system(18),
-    "blocks": make_block_system([3, 2], within=[0.9, 0.0]),
-    "nearly singular": make_near_singular_system(9, condition=1e7),
+    "blocks": block_diag(0.1 * np.eye(3) + 0.9, np.eye(2)),
+    "nearly singular": nearly_singular(9, condition=1e7),
 }
 
 
@@ -143,7 +140,7 @@ def test_singular_values_have_absolute_accuracy(library, condition):
 
 def test_gram_matrices_keep_their_accuracy(library):
     # Products of this size lose ten digits when they are formed directly.
-    R = make_near_singular_system(6, condition=1e11)
+    R = nearly_singular(6, condition=1e11)
     T = np.linalg.inv(np.linalg.cholesky(R)).T
     there = gram_defect(library.asarray(R), library.asarray(T))
     assert _arrays.to_host(there) == pytest.approx(gram_defect(R, T), abs=1e-14)

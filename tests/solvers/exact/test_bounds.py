@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 from scipy.linalg import sqrtm
 
-from skcoral.datasets import load_wine, make_spectrum_system, make_system, wdi_correlation
+from skcoral.datasets import load_wine, make_system, wdi_correlation
 from skcoral.exceptions import InvalidArgumentError, InvalidCorrelationError
 from skcoral.solvers.exact.bounds import subset_bound, trace_bound, zca_bound
+from systems import with_spectrum
 
 
 def graded(p, least, *, seed):
     """Correlation matrix whose eigenvalues fall geometrically to ``least`` times the largest."""
     eigenvalues = np.geomspace(1, least, p)
-    return make_spectrum_system(eigenvalues * p / eigenvalues.sum(), seed=seed)
+    return with_spectrum(eigenvalues, seed=seed)
 
 
 def naive_subset_bound(R):

@@ -8,14 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.linalg import toeplitz
 
-from skcoral.datasets import (
-    load_wine,
-    make_ar_system,
-    make_near_singular_system,
-    make_system,
-    wdi_correlation,
-)
+from skcoral.datasets import load_wine, make_system, wdi_correlation
+from systems import nearly_singular
 
 
 def off(G: np.ndarray) -> np.ndarray:
@@ -90,12 +86,12 @@ def of_kind(kind: int, p: int, rng: np.random.Generator) -> np.ndarray:
     if kind == 2:
         condition = 10 ** rng.uniform(1, 8)
         seed = int(rng.integers(1000))
-        return make_near_singular_system(p, condition=condition, seed=seed)
+        return nearly_singular(p, condition=condition, seed=seed)
     if kind == 3:  # two factors, little noise
         F = rng.normal(size=(p, 2))
         M = F @ F.T + np.diag(rng.uniform(0.01, 0.5, p))
         return M / np.sqrt(np.outer(np.diag(M), np.diag(M)))
-    return make_ar_system(p, rng.uniform(-0.95, 0.95))
+    return toeplitz(rng.uniform(-0.95, 0.95) ** np.arange(p))
 
 
 @pytest.fixture(scope="session")

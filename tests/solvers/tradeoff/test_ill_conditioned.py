@@ -6,7 +6,7 @@ import scipy.linalg as sla
 
 from skcoral import decorrelate, maximize_fidelity, threshold
 from skcoral.certificates import check, prove
-from skcoral.datasets import make_near_singular_system
+from systems import nearly_singular
 
 CRITERIA = ("squared", "worst", "absolute")
 
@@ -14,14 +14,14 @@ CRITERIA = ("squared", "worst", "absolute")
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("p", [6, 12])
 def test_condition_number_of_a_hundred_million(verify, criterion, p):
-    R = make_near_singular_system(p, condition=1e8)
+    R = nearly_singular(p, condition=1e8)
     result = decorrelate(R, 0.99, criterion=criterion)
     verify(R, result)
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_floors_of_zero_and_0999_mixed(systems, verify, criterion):
-    for R in (systems["wine"], make_near_singular_system(12, condition=1e8)):
+    for R in (systems["wine"], nearly_singular(12, condition=1e8)):
         floors = np.where(np.arange(len(R)) % 2 == 0, 0.999, 0.0)
         result = decorrelate(R, floors, criterion=criterion)
         verify(R, result)
@@ -176,7 +176,7 @@ def test_a_budget_for_what_is_not_correlated_is_not_needed(criterion, budget):
 @pytest.mark.parametrize("seed", range(4))
 def test_variances_are_one_to_the_last_digits_when_nearly_singular(criterion, seed):
     """One floor of one, condition 1e8: T is as large as 1e4, plain products are not enough."""
-    R = make_near_singular_system(9, condition=1e8, seed=seed)
+    R = nearly_singular(9, condition=1e8, seed=seed)
     floors = np.random.default_rng(seed).uniform(0, 1, 9)
     floors[seed] = 1.0
     result = decorrelate(R, floors, criterion=criterion)

@@ -10,15 +10,17 @@ from pathlib import Path
 import cvxpy as cp
 import numpy as np
 import pytest
+from scipy.linalg import toeplitz
 from scipy.optimize import brentq
 
 from skcoral import maximize_fidelity, threshold
 from skcoral.certificates import certificate_text, check, prove
 from skcoral.core.tolerances import LIMIT_GAP
-from skcoral.datasets import load_wine, make_ar_system, make_near_singular_system, make_system
+from skcoral.datasets import load_wine, make_system
 from skcoral.solvers.tradeoff.inflation_equations import Equations, Multipliers
 from skcoral.solvers.tradeoff.inflation_path import highest_floor
 from skcoral.solvers.tradeoff.inflation_point import Point, off_diagonal
+from systems import nearly_singular
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 sys.path.insert(0, str(EXAMPLES))
@@ -146,7 +148,7 @@ def test_agrees_with_a_semidefinite_program(name: str, limit: float) -> None:
 
 @pytest.mark.parametrize("limit", [1.0, 1 + 1e-9, 1.2, 3.0])
 def test_every_judge_accepts_the_certificate(limit: float) -> None:
-    for R in (load_wine().correlation, make_ar_system(9), make_near_singular_system(7)):
+    for R in (load_wine().correlation, toeplitz(0.7 ** np.arange(9)), nearly_singular(7)):
         answer = certified(R, limit, judges=(check, prove))
         VERIFIER["problems"].clear()
         VERIFIER["verify"](json.loads(certificate_text(answer, R)), R)
