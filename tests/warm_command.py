@@ -23,9 +23,9 @@ from typing import Any
 
 _LIBRARIES = (
     "openpyxl", "pandas", "pyarrow.csv", "pyarrow.pandas_compat", "pyarrow.parquet",
-    "rich.console", "scipy.linalg", "scipy.optimize", "scipy.special", "skcoral.certificates",
-    "skcoral.cli.commands", "skcoral.cli.run", "skcoral.estimator", "skcoral.models",
-    "skcoral.solvers.support", "skcoral.tables", "typer",
+    "scipy.linalg", "scipy.optimize", "scipy.special", "skcoral.certificates",
+    "skcoral.cli.run", "skcoral.estimator", "skcoral.models",
+    "skcoral.solvers.support", "skcoral.tables",
 )  # fmt: skip
 
 

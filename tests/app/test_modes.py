@@ -1,7 +1,6 @@
 """Every mode shows what the library computes, and a link reopens it."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from skcoral import CORAL, api
@@ -94,19 +93,6 @@ def test_support(open_app, metric, slider):
     # Nothing may enter but the variable itself: nothing changes.
     untouched = measures.residual_by("squared", R, np.eye(len(R)))
     assert metric(at, "Residual") == pytest.approx(untouched, rel=1e-3)
-
-
-def test_support_by_a_file(open_app, metric):
-    R = wdi_correlation()
-    allowed = np.abs(R.correlation) > 0.3
-    allowed[0, 1] = not allowed[0, 1]
-    text = pd.DataFrame(allowed.astype(int), R.names, R.names).to_csv(index_label="source")
-    at = open_app(source="wdi", mode="support", floor="0.9", tab="Downloads")
-    at.file_uploader(key="support_file").set_value(("mine.csv", text.encode(), "text/csv")).run()
-    result = api.decorrelate(R.correlation, 0.9, support=allowed)
-    assert metric(at, "Residual") == pytest.approx(result.objective, rel=1e-3)
-    at.file_uploader(key="support_file").set_value(("bad.csv", b"a\nb\n", "text/csv")).run()
-    assert "bad.csv: this is not a support" in at.error[0].value.replace("\\", "")
 
 
 def test_modes_keep_their_settings(open_app, metric):

@@ -268,8 +268,8 @@ def test_too_few_complete_rows_are_not_called_constant(main, tmp_path, command, 
 
 
 SUPPORTS = {
-    "one column": ("note\nx\ny\n", "not a support"),
-    "numbers only": ("a,b\n1,0\n0,1\n", "not a support"),
+    "one column": ("note\nx\ny\n", "unknown: `x`, `y`"),
+    "numbers only": ("a,b\n1,0\n0,1\n", "must have the names `a`, `b`"),
     "a gap": (",a,b\na,1,\nb,0,1\n", "(`a`, `b`) is nan"),
     "a missing value": (",a,b\na,1,0\nb,NA,1\n", "(`b`, `a`) is nan"),
     "another number": (",a,b\na,1,0\nb,2,1\n", "(`b`, `a`) is 2.0"),

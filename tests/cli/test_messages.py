@@ -62,11 +62,6 @@ def test_packages_that_are_not_installed_are_named(main, wine_csv, tmp_path, mon
     assert status == 2
     assert err.startswith("coral: this needs the package 'openpyxl', which is not installed.\n")
     assert list(tmp_path.iterdir()) == []
-    monkeypatch.setitem(sys.modules, "typer", None)
-    status, _, err = main("inspect", wine_csv)
-    assert status == 2
-    assert "needs the package 'typer'" in err
-    assert '".[cli]"' in err
 
 
 def test_too_little_memory_is_reported(main, wine_csv, monkeypatch):

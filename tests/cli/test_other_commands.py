@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import csv
-import os
 import re
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,10 +14,7 @@ import pytest
 
 from skcoral.app import server
 from skcoral.cli import web_app
-from skcoral.cli.commands import PANELS
-from skcoral.cli.options import AppOptions
-
-COMMANDS = ["inspect", "threshold", "fit", "transform", "frontier", "reproduce", "demo", "app"]
+from skcoral.cli.parser import COMMANDS, PANELS, make_parser
 
 
 def test_inspect_wine(coral, wine_csv):
@@ -182,7 +177,7 @@ def test_app_is_bound_to_this_machine_and_opens_no_connection(monkeypatch):
     def no_socket(*_args, **_options):
         raise AssertionError("the server asks outside for an address")
 
-    command = web_app.app_command(AppOptions(browser=False))
+    command = web_app.app_command(make_parser().parse_args(["app", "--no-browser"]))
     assert command[:4] == [sys.executable, "-m", "skcoral.app.server", "run"]
     assert Path(command[4]).is_file()
     assert [part for part in command if "address" in part] == ["--server.address=127.0.0.1"]
@@ -246,22 +241,5 @@ def test_options_of_fit_are_in_four_panels(main):
     assert status == 0
     sections = re.findall(r"^(\w+):$", out, re.MULTILINE)
     options = re.findall(r"^  (-.*?)(?:  |$)", out, re.MULTILINE)
-    assert set(sections) - {"Example"} == {"Arguments", *PANELS}
+    assert set(sections) - {"Example", "options"} == {*PANELS} - {"Windows"}
     assert len([o for o in options if "--help" not in o]) <= 29  # --help is not one of its own
-
-
-def test_completion_in_bash(wine_csv):
-    coral = str(Path(sys.executable).with_name("coral"))
-    script = subprocess.run(
-        [coral, "--show-completion", "bash"], capture_output=True, text=True, check=False,
-        # Which shell runs the tests is not the matter.
-        env={**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
-    )  # fmt: skip
-    complete = subprocess.run(
-        [coral], capture_output=True, text=True, check=False,
-        env={**os.environ, "_CORAL_COMPLETE": "complete_bash", "COMP_WORDS": "coral f",
-             "COMP_CWORD": "1", "_TYPER_COMPLETE_ARGS": "coral f"},
-    )  # fmt: skip
-    assert complete.stdout.split() == ["fit", "frontier"]
-    assert script.returncode == 0
-    assert "_CORAL_COMPLETE=complete_bash" in script.stdout

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
 
 from skcoral.app import state
-from skcoral.app.cache import about, remember
+from skcoral.app.cache import about
 from skcoral.app.page import plain
 from skcoral.app.problem import Problem, group_columns
-from skcoral.app.sources import ENDINGS, UPLOAD_MB
 from skcoral.choosing import FloorComparison, compare_floors
-from skcoral.cli.loading import support_in
 from skcoral.core import measures
-from skcoral.core.limits import VISITOR, use
 from skcoral.data.effects import rounded_down, vif_text
 from skcoral.show import sentences
 
@@ -203,29 +200,7 @@ def choose_own_floors(problem: Problem) -> None:
             )
 
 
-def choose_support(problem: Problem) -> tuple[str, Any]:
-    """Let the visitor say which source may enter which output: by a number, or by a file.
-
-    Returns the name of the file with what it allows, or "" with the number.
-    """
+def choose_support() -> None:
+    """Let the visitor say which source may enter which output."""
     label = "A source may enter an output where their |correlation| exceeds"
-    number = state.bound(st.slider, label, "support", 0.0, 1.0, step=0.01)
-    file: Any = st.file_uploader(
-        "Or a file that says which",
-        type=list(ENDINGS),
-        max_upload_size=UPLOAD_MB,
-        key="support_file",
-        help="As the option --support of the command takes it: a square table of 0 and 1 with the "
-        "sources in the first column and the outputs in the header, or two columns of names with "
-        "one allowed pair per row.",
-    )
-    if file is None:
-        return "", number
-    with use(VISITOR):
-        data = file.getvalue()
-        allowed = remember(
-            ("support", file.file_id, problem.names),
-            lambda: support_in(data, problem.names, name=file.name),
-            public=False,
-        )
-    return file.name, allowed
+    state.bound(st.slider, label, "support", 0.0, 1.0, step=0.01)

@@ -9,7 +9,7 @@ from typing import Any
 
 from skcoral.app.problem import Problem, arguments, curve_points, doubts, groups
 from skcoral.app.settings import LIMITED, Settings
-from skcoral.cli.options import FitOptions
+from skcoral.cli.parser import arguments as typed
 from skcoral.tables.transforming import write_matrix
 from skcoral.workflow.fit import Fit
 
@@ -58,7 +58,6 @@ def command(
     *,
     ending: str,
     scale: str = "unit",
-    support_file: str = "",
 ) -> str | None:
     """The command that repeats what is on screen; None for a matrix that is in no file."""
     source = problem.source
@@ -90,5 +89,5 @@ def command(
         own = [f"{name}={value:g}" for name, value in settings.own if name in problem.names]
         asked["rho_min"] = [f"{settings.floor:g}", *own]
     if settings.mode == "support":
-        asked["support"] = support_file or f"{settings.support:g}"
-    return before + shlex.join(["coral", "fit", *FitOptions(file=file, **asked).arguments()])
+        asked["support"] = f"{settings.support:g}"
+    return before + shlex.join(["coral", "fit", *typed({"file": file, **asked})])

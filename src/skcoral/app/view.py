@@ -66,14 +66,12 @@ def _explore(problem: Problem) -> None:
         _say_dependent(problem)
     if mode not in LIMITED:
         controls.start_at_recommended(problem, threshold)
-    file = ""
-    support: Any = None
     with choices:
         if mode in ("floor", "budget"):
             state.choose("criterion", "Correlation that is left, measured by", sentences.CRITERIA)
         refuse(problem, state.current())
         if mode == "support":
-            file, support = controls.choose_support(problem)
+            controls.choose_support()
         if mode == "floor":
             controls.compare(problem, threshold)
             controls.choose_confidence(problem)
@@ -89,10 +87,8 @@ def _explore(problem: Problem) -> None:
         figures = st.container(horizontal=True)
     settings = state.current()
     chosen = arguments(problem, settings)
-    if support is not None:
-        chosen["support"] = support
     clusters = groups(problem, settings, chosen)
-    asked = (clusters, file and st.session_state["support_file"].file_id, str(chosen))
+    asked = (clusters, str(chosen))
     with plot:
         with st.spinner("Solving …", show_time=True):
             # Confidence leaves rows out again and again. Only the model is remembered: a fit holds
@@ -131,7 +127,7 @@ def _explore(problem: Problem) -> None:
         return problem.data.fit(chosen | {"output_scale": scale}, groups=clusters, raised=sure)
 
     def command(ending: str, scale: str) -> str | None:
-        return exports.command(problem, settings, ending=ending, scale=scale, support_file=file)
+        return exports.command(problem, settings, ending=ending, scale=scale)
 
     tabs.show(problem, fit, for_download, command)
 

@@ -5,45 +5,36 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
+import shutil
 import sys
+import textwrap
 import threading
+import time
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table as RichTable
-from rich.text import Text
 
 from skcoral.core import validation as _validation
 from skcoral.core.display import number as number
 from skcoral.core.display import printable, shortened
 from skcoral.core.display import short as short
-from skcoral.tables.cells import is_number
 
-#: Work that is done before this many seconds needs no progress bar.
+#: Work that is done before this many seconds needs no progress to be shown.
 PATIENCE = 1.0
-#: Rows of a table that rich lays out; 60,000 of them take it ten seconds.
-_MOST_STYLED = 1_000
+_COLOURS = {"green": "1;32", "yellow": "1;33", "red": "1;31", "bold": "1"}
 
 
-class _Console(Console):
-    def on_broken_pipe(self) -> None:
-        """Report a closed pipe by the exit status, as for any other output."""
-        raise BrokenPipeError
-
-
-def console(*, stderr: bool = False) -> Console:
-    """A console that is plain when piped and obeys NO_COLOR."""
-    return _Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-
-
-def say(*parts: str | Text, stderr: bool = False) -> None:
-    """Print one paragraph, wrapped at words."""
-    text = Text()
-    for part in parts:
-        text.append(printable(part) if isinstance(part, str) else part)
-    console(stderr=stderr).print(text)
+def say(text: str, colour: str = "", *, stderr: bool = False) -> None:
+    """Print one paragraph, wrapped at words; bold, and in a colour if one is given."""
+    out = sys.stderr if stderr else sys.stdout
+    lines = textwrap.wrap(printable(text), _width(), break_on_hyphens=False) or [""]
+    start, end = "", ""
+    if colour and out.isatty() and not os.environ.get("NO_COLOR"):
+        start, end = f"\x1b[{_COLOURS[colour]}m", "\x1b[0m"
+    out.write("".join(f"{start}{line}{end}\n" for line in lines))
 
 
 def say_each(sentences: Iterable[str], *, stderr: bool = False) -> None:
@@ -55,48 +46,26 @@ def say_each(sentences: Iterable[str], *, stderr: bool = False) -> None:
 
 def copyable(line: str) -> None:
     """Print a line that people copy: never wrapped."""
-    console().print(Text(printable(line)), soft_wrap=True)
-
-
-def bold(text: str, colour: str = "") -> Text:
-    """Text in bold, and in a colour if one is given."""
-    return Text(printable(text), style=f"bold {colour}".strip())
+    sys.stdout.write(printable(line) + "\n")
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, stderr: bool = False) -> None:
-    """Print a table: the first column is a name, the others are numbers."""
-    out = console(stderr=stderr)
-    padding = 1 if out.width < 60 else 2
-    # Numbers are never cut: names are shortened first, and then the line is long.
-    widths = [max([len(name), *(len(row[k]) for row in rows)]) for k, name in enumerate(header)]
-    if not all(is_number(row[0]) for row in rows):
-        rows = [(shortened(row[0]), *row[1:]) for row in rows]
-        widths[0] = 6
-    out.width = max(out.width, sum(widths) + padding * len(widths))
-    if len(rows) > _MOST_STYLED:
-        widths[0] = max([len(header[0]), *(len(row[0]) for row in rows)])
-        for row in (header, *rows):
-            cells = [printable(row[0]).ljust(widths[0])]
-            cells += [printable(c).rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)]
-            out.file.write((" " * padding).join(cells).rstrip() + "\n")
-        return
-    grid = RichTable(
-        box=None,
-        header_style="bold" if out.is_terminal else "",
-        pad_edge=False,
-        padding=(0, padding, 0, 0),
-    )
-    for k, name in enumerate(header):
-        grid.add_column(
-            name,
-            justify="left" if k == 0 else "right",
-            no_wrap=k > 0,
-            overflow="ellipsis",
-            min_width=widths[k],
-        )
-    for row in rows:
-        grid.add_row(*(Text(printable(cell)) for cell in row))
-    out.print(grid)
+    """Print a table: the first column is a name, the others are numbers; these are never cut."""
+    gap = 1 if _width() < 60 else 2
+    columns = list(zip(header, *rows, strict=True))
+    widths = [max(map(_cells, column)) for column in columns[1:]]
+    # Names give way to numbers; below six letters they would no longer tell rows apart.
+    room = max(6, min(40, _width() - sum(widths) - gap * len(widths)))
+    if all(name.replace(".", "").isdigit() for name in columns[0][1:]):
+        room = 40
+    names = [shortened(printable(name), room) for name in columns[0]]
+    widths = [max(map(_cells, names)), *widths]
+    out = sys.stderr if stderr else sys.stdout
+    for name, row in zip(names, (header, *rows), strict=True):
+        line = name + " " * (widths[0] - _cells(name))
+        for text, width in zip(row[1:], widths[1:], strict=True):
+            line += " " * (gap + width - _cells(text)) + text
+        out.write(line.rstrip() + "\n")
 
 
 def written(files: Iterable[Any], *, stderr: bool = False) -> None:
@@ -113,46 +82,59 @@ def print_json(record: Mapping[str, Any]) -> None:
 
 @contextlib.contextmanager
 def progress(label: str) -> Iterator[Callable[[float | None], None]]:
-    """Show a bar on a terminal's standard error once the work has taken a second.
+    """Show what is being done on a terminal's standard error once it has taken a second.
 
     The block gets a function to tell the fraction done; None (or never calling it) means unknown.
     """
-    out = console(stderr=True)
-    if not out.is_terminal:
+    out, begin, shown = sys.stderr, time.monotonic(), ""
+    if not out.isatty():
         yield lambda fraction: None
         return
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    bar = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        console=out,
-        transient=True,
-    )
-    task = bar.add_task(label, total=None)
-    timer = threading.Timer(PATIENCE, bar.start)
+    def tell(fraction: float | None = None) -> None:
+        nonlocal shown
+        text = f"{printable(label)} …" + ("" if fraction is None else f" {fraction:4.0%}")
+        if text != shown and time.monotonic() - begin >= PATIENCE:
+            _rewrite(out, shown := text)
+
+    # Work that tells nothing is named all the same.
+    timer = threading.Timer(PATIENCE, tell)
     timer.daemon = True
     timer.start()
     try:
-        yield lambda fraction: bar.update(
-            task, total=None if fraction is None else 1.0, completed=fraction or 0.0
-        )
+        yield tell
     finally:
         timer.cancel()
         timer.join()
-        bar.stop()
+        if shown:
+            _rewrite(out, "")
+
+
+def _rewrite(out: TextIO, text: str) -> None:
+    """Replace the line of the cursor."""
+    out.write(f"\r\x1b[K{text[: _width() - 1]}")
+    out.flush()
 
 
 def counted(n: int, what: str) -> str:
     """A number of things: 1 row, 4,360 rows."""
-    return f"{n} {what}" if n == 1 else f"{n:,} {what}s"
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def listing(names: Sequence[Any], limit: int = 8) -> str:
     """Names in a sentence, the first few of many."""
     return _validation.listing([shortened(str(name)) for name in names], limit, quote="")
+
+
+def _width() -> int:
+    """Columns of the terminal, or of the environment variable COLUMNS."""
+    return shutil.get_terminal_size().columns
+
+
+def _cells(text: str) -> int:
+    """Cells of a terminal that a text takes: two for each Chinese letter, none for an accent."""
+    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
+    return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
 
 
 def _plain(value: Any) -> Any:

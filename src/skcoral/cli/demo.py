@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import shlex
+from argparse import Namespace
 
 from skcoral.choosing import compare_floors
 from skcoral.cli import console
 from skcoral.cli.fit import fit
 from skcoral.cli.inspect import inspect
-from skcoral.cli.options import DemoOptions, FitOptions, InspectOptions
 from skcoral.cli.outputs import all_or_none
+from skcoral.cli.parser import make_parser
 from skcoral.core.files import Outputs
 from skcoral.datasets import load_wine
 
 
-def demo(options: DemoOptions) -> int:
+def demo(options: Namespace) -> int:
     """Write the Wine data, inspect them, and fit the floor that was recommended."""
     folder, wine = options.into, load_wine()
     table, made = folder / "wine.csv", folder / "decorrelated.csv"
@@ -28,19 +29,13 @@ def demo(options: DemoOptions) -> int:
         outputs.write_text(table, wine.to_frame().to_csv(index=False))
     recommended = compare_floors(wine.correlation).recommended
     assert recommended is not None  # only singular tables can be left without one
-    inspected = InspectOptions(file=str(table))
-    fitted = FitOptions(
-        file=str(table),
-        rho_min=[f"{recommended.rho_min:g}"],
-        output=str(made),
-        model=model,
-        report=report,
-        force=True,
-        json=options.json,
-    )
+    inspected = ["inspect", str(table)]
+    files = ["-o", made, "--model", model, "--report", report]
+    fitted = ["fit", str(table), "--rho-min", f"{recommended.rho_min:g}", *map(str, files)]
+    parser = make_parser()
     if not options.json:
-        console.say(console.bold(f"$ {shlex.join(['coral', 'inspect', *inspected.arguments()])}"))
-        inspect(inspected)
+        console.copyable(f"$ {shlex.join(['coral', *inspected])}")
+        inspect(parser.parse_args(inspected))
         console.say("")
-        console.say(console.bold(f"$ {shlex.join(['coral', 'fit', *fitted.arguments()])}"))
-    return fit(fitted)
+        console.copyable(f"$ {shlex.join(['coral', *fitted])}")
+    return fit(parser.parse_args([*fitted, "--force", *["--json"] * options.json]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,9 +13,9 @@ import numpy as np
 from skcoral.choosing import check_target
 from skcoral.cli import console
 from skcoral.cli.loading import floors_by_name, load, notes, read_support, record
-from skcoral.cli.options import FitOptions, spelled
 from skcoral.cli.outputs import all_or_none, check_ending, check_output, destination
-from skcoral.cli.run import NOT_CERTIFIED, OK, NotCertifiedError, UsageError, in_options
+from skcoral.cli.parser import UsageError, spelled
+from skcoral.cli.run import NOT_CERTIFIED, OK, NotCertifiedError, in_options
 from skcoral.models import save_model
 from skcoral.show import sentences
 from skcoral.tables.notes import Outcome
@@ -32,14 +33,13 @@ _OF_RESULT = (
 _OF_CONFIDENCE = ("confidence", "about", "objective_plain", "untouched")
 
 
-def fit(options: FitOptions) -> int:
+def fit(options: Namespace) -> int:
     """Fit the table and write what was asked for, all files together or none."""
     _check(options)
     files = (options.output, options.model, options.report, options.certificate)
     with all_or_none(options.force, *files) as outputs:
         data = load(
             options,
-            target=options.target,
             labels=tuple(filter(None, [options.groups])),
             in_memory=options.confidence is not None,
             dense=options.support is not None,
@@ -75,17 +75,17 @@ def fit(options: FitOptions) -> int:
     return OK if fitted.model.result_.is_certified else NOT_CERTIFIED
 
 
-def _settings(options: FitOptions, names: Sequence[str]) -> dict[str, Any]:
+def _settings(options: Namespace, names: Sequence[str]) -> dict[str, Any]:
     """What is asked for, as the settings of :class:`skcoral.CORAL`."""
     targets = ("budget", "max_vif", "max_correlation", "confidence")
     as_given = (*targets, "criterion", "output_scale")
     return {name: getattr(options, name) for name in as_given} | {
         "rho_min": floors_by_name(options.rho_min, names),
-        "support": read_support(options.support, names),
+        "support": read_support(options.support),
     }
 
 
-def _check(options: FitOptions) -> None:
+def _check(options: Namespace) -> None:
     """Refuse options that contradict each other, before anything is read."""
     check_output(options.output, options.json)
     check_target(options, spelled=spelled)
@@ -98,7 +98,7 @@ def _check(options: FitOptions) -> None:
         )
 
 
-def _check_size(options: FitOptions, data: Dataset) -> None:
+def _check_size(options: Namespace, data: Dataset) -> None:
     """Refuse what needs rows, for a matrix, and a report on very many columns."""
     if data.matrix is not None:
         check_rows(
@@ -117,7 +117,7 @@ def _check_size(options: FitOptions, data: Dataset) -> None:
         )
 
 
-def _notes(fitted: Fit, options: FitOptions) -> list[str]:
+def _notes(fitted: Fit, options: Namespace) -> list[str]:
     """What was left out or assumed: said next to the answer and in the report."""
     data, result = fitted.data, fitted.model.result_
     outcome: Outcome = "unused" if options.output is None else "empty"
@@ -135,7 +135,7 @@ def _notes(fitted: Fit, options: FitOptions) -> list[str]:
     return [sentence for sentence in told if sentence]
 
 
-def _layout(fitted: Fit, options: FitOptions) -> str:
+def _layout(fitted: Fit, options: Namespace) -> str:
     """What the output file holds: units and names of the outputs, or T."""
     if fitted.data.matrix is not None:
         return (
@@ -201,14 +201,12 @@ def _record(fitted: Fit, told: list[str], written: list[str]) -> dict[str, Any]:
     }
 
 
-def _show(fitted: Fit, options: FitOptions, told: list[str], written: list[str]) -> None:
+def _show(fitted: Fit, options: Namespace, told: list[str], written: list[str]) -> None:
     """Print measured figures first, then what is proved, then the details."""
     stderr, model, measured = options.output == "-", fitted.model, fitted.measured
     result = model.result_
     certified = result.is_certified and result.notes.is_about_rows
-    console.say(
-        console.bold(measured.headline(), "green" if certified else "yellow"), stderr=stderr
-    )
+    console.say(measured.headline(), "green" if certified else "yellow", stderr=stderr)
     threshold = in_options(sentences.rank(result))
     if not result.deficiency:
         threshold = sentences.threshold(model.threshold_, result)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+
 import numpy as np
 
 from skcoral import api
 from skcoral.cli import console
 from skcoral.cli.loading import load, notes, record
-from skcoral.cli.options import FrontierOptions
 from skcoral.cli.outputs import all_or_none, check_ending
-from skcoral.cli.run import NOT_CERTIFIED, OK, UsageError
+from skcoral.cli.parser import UsageError
+from skcoral.cli.run import NOT_CERTIFIED, OK
 from skcoral.core.tolerances import OPTIMAL_GAP
 from skcoral.tables.writing import output_format, table_writer
 
@@ -17,7 +19,7 @@ from skcoral.tables.writing import output_format, table_writer
 _MOST_COLUMNS = 10_000
 
 
-def frontier(options: FrontierOptions) -> int:
+def frontier(options: Namespace) -> int:
     """Compute the curve, print it, and write it as a table and as a picture."""
     plot, csv, floors = options.plot, options.csv, options.rho_min
     check_ending(plot, (".png", ".svg", ".pdf"), "a picture")
@@ -71,7 +73,7 @@ def frontier(options: FrontierOptions) -> int:
         )
     else:
         told, *proved = curve.summary().splitlines()
-        console.say(console.bold(told, "green" if certified else "red"))
+        console.say(told, "green" if certified else "red")
         console.say_each([" ".join(proved)])
         console.say_each(notes(data))
         columns = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from argparse import Namespace
 from dataclasses import fields
 from typing import Any
 
@@ -11,7 +12,7 @@ from skcoral.choosing import MOST_CORRELATION, MOST_VIF, Choice, compare_floors,
 from skcoral.cli import console
 from skcoral.cli.loading import load, notes
 from skcoral.cli.loading import record as record_of
-from skcoral.cli.options import InspectOptions
+from skcoral.cli.parser import arguments
 from skcoral.cli.run import NOT_CERTIFIED, OK, in_options, without
 from skcoral.cli.threshold import describe_threshold, say_threshold, weight_text
 from skcoral.core import measures
@@ -35,9 +36,9 @@ _QUICK_LIMITS = 3e4  # of systems whose limits are solved for in seconds: up to 
 _TOO_LARGE = "So many variables take a while: coral frontier compares floors."
 
 
-def inspect(options: InspectOptions) -> int:
+def inspect(options: Namespace) -> int:
     """Tell what a table holds and what decorrelation can do for it."""
-    data = load(options, target=options.target)
+    data = load(options)
     record = _overview(data)
     with console.progress("Solving"):
         # Dependent columns have no exact decorrelation, and so no threshold.
@@ -88,7 +89,7 @@ def _regular(data: Dataset, th: Threshold) -> dict[str, Any]:
     }
 
 
-def _floors(data: Dataset, options: InspectOptions) -> dict[str, Any]:
+def _floors(data: Dataset, options: Namespace) -> dict[str, Any]:
     """What usual floors give, with the command for each, and the recommendation."""
     p, deficiency = len(data.names), data.judged.deficiency
     r = p if deficiency is None else deficiency.rank
@@ -99,7 +100,7 @@ def _floors(data: Dataset, options: InspectOptions) -> dict[str, Any]:
     what = "T.csv" if data.matrix is not None else "decorrelated.csv"
 
     def command(*floor: str) -> str:
-        return shlex.join(["coral", "fit", *options.arguments(), *floor, "-o", what])
+        return shlex.join(["coral", "fit", *arguments(vars(options)), *floor, "-o", what])
 
     floors = []
     for choice in compared.choices:
@@ -149,7 +150,7 @@ def _show(record: dict[str, Any], data: Dataset, th: Threshold | None) -> None:
             f": {console.counted(record['rows'], 'row')}, {len(record['columns'])} columns, "
             f"{used} of them variables."
         )
-    console.say(console.bold(record["file"]), size)
+    console.say(f"{record['file']}{size}", "bold")
     console.say_each(_remarks(record, data))
     pairs = "; ".join(
         f"{' – '.join(map(shortened, item['pair']))} {item['correlation']:+.3f}"
@@ -158,7 +159,7 @@ def _show(record: dict[str, Any], data: Dataset, th: Threshold | None) -> None:
     condition = "" if th is None else f"Condition number {short(record['condition_number'])}."
     console.say_each([" ".join(filter(None, [pairs and f"Strongest pairs: {pairs}.", condition]))])
     if th is None:
-        console.say(console.bold("No exact decorrelation. ", "red"), record["reason"])
+        console.say(f"No exact decorrelation. {record['reason']}", "red")
         if record["complete_rows"] is None or record["complete_rows"] > used:
             console.say(f"{without(record['redundant'])}, or fit with --covariance LedoitWolf.")
         _show_floors(record)
@@ -206,7 +207,7 @@ def _show_floors(record: dict[str, Any]) -> None:
     ]
     if limits:
         console.say(f"One limit keeps more: {', '.join(limits)}.")
-    console.say(console.bold(record["recommendation"]))
+    console.say(record["recommendation"], "bold")
     if best is not None and best["rho_min"] < 1.0:
         console.copyable(f"  {best['command']}")
 

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from skcoral.cli import console
-from skcoral.cli.options import FileOptions, TableOptions
-from skcoral.cli.run import UsageError
-from skcoral.core.display import printable
-from skcoral.exceptions import InvalidSupportError
+from skcoral.cli.parser import UsageError
 from skcoral.tables.notes import Outcome
 from skcoral.tables.reading import open_table
 from skcoral.workflow.dataset import Dataset, Request
 from skcoral.workflow.opening import OpenedFile, open_file
 
 
-def open_source(options: FileOptions, *, matrix: bool | None = False) -> OpenedFile:
+def open_source(options: Namespace, *, matrix: bool | None = False) -> OpenedFile:
     """Open the file of a command and look at its columns."""
     separator = options.separator
     return open_file(
@@ -34,18 +32,21 @@ def open_source(options: FileOptions, *, matrix: bool | None = False) -> OpenedF
     )
 
 
-def load(options: TableOptions, **uses: Any) -> Dataset:
+def load(options: Namespace, **uses: Any) -> Dataset:
     """Open a table or a matrix and choose the variables; ``uses`` are those of other columns."""
-    opened = open_source(options, matrix=options.matrix)
+    opened = open_source(options, matrix=getattr(options, "matrix", False))
     known = opened.table.names if opened.matrix is None else opened.matrix.names
     named: dict[str, Any] = {
         name: _split(getattr(options, name), known) for name in ("columns", "exclude", "include")
     }
+    uses |= {
+        name: getattr(options, name)
+        for name in ("target", "weights", "covariance")
+        if hasattr(options, name)
+    }
     if options.columns and not named["columns"]:
         raise UsageError("--columns names no column.\nName two or more, or leave it out for all.")
-    return opened.choose(
-        Request(**named, weights=options.weights, covariance=options.covariance, **uses)
-    )
+    return opened.choose(Request(**named, **uses))
 
 
 def _split(values: Sequence[str] | None, known: Sequence[str]) -> tuple[str, ...]:
@@ -107,8 +108,15 @@ def floors_by_name(
     return dict.fromkeys(names, common) | found
 
 
-def read_support(value: str | None, names: Sequence[str]) -> Any:
-    """Turn ``--support`` into what the solver takes: a limit on |correlation|, or a mask."""
+def read_support(value: str | None) -> Any:
+    """Turn ``--support`` into what the solver takes: a limit on |correlation|, or a table.
+
+    The table has a row for each source, a column for each output, and cells of 0 and 1; or the
+    columns ``source`` and ``output`` with one allowed pair per row, and the interval of the
+    coefficient in ``lower`` and ``upper``.
+    """
+    from skcoral.solvers.support.pattern import is_long
+
     if value is None:
         return None
     with contextlib.suppress(ValueError):
@@ -120,33 +128,6 @@ def read_support(value: str | None, names: Sequence[str]) -> Any:
             f"--support must be a number in [0, 1] or a file, not {value!r}.\n"
             "Examples: --support 0.15, --support allowed.csv"
         )
-    return support_in(value, names)
-
-
-def support_in(source: Any, names: Sequence[str], **reading: Any) -> Any:
-    """The support that a file holds.
-
-    It is a square table of 0 and 1 (first column: sources; header: outputs), two columns of names
-    with one allowed pair per row, or the columns ``source`` and ``output`` with the interval of the
-    coefficient in ``lower`` and ``upper``.
-    """
-    from skcoral.solvers.support.pattern import is_long, pattern
-
-    table = open_table(source, **reading)
-    frame = table.to_frame()
-    if is_long(frame):
-        return frame
-    is_text = [dtype.kind == "O" for dtype in frame.dtypes]
-    if is_text == [True, True]:
-        pairs = list(frame.itertuples(index=False, name=None))
-        if set(frame.columns) <= set(names):  # no header: the first line is a pair as well
-            pairs.append(tuple(frame.columns))
-        return pattern(pairs, names)
-    if len(is_text) < 2 or not is_text[0] or any(is_text[1:]):
-        raise InvalidSupportError(
-            f"{printable(table.label)}: this is not a support: a column of names and then one "
-            "column of 0 and 1 per output are wanted, two columns of names, or the columns source, "
-            "output, lower and upper.\n"
-            "Write the sources in the first column and the outputs in the header."
-        )
-    return pattern(frame.set_index(frame.columns[0]), names)
+    frame = open_table(value).to_frame()
+    # Pairs are taken as they are; a table of 0 and 1 has its sources in the first column.
+    return frame if is_long(frame) else frame.set_index(frame.columns[0])

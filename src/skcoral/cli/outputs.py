@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from skcoral.cli.run import UsageError
+from skcoral.cli.parser import UsageError
 from skcoral.core.display import printable
 from skcoral.core.files import Outputs
 from skcoral.tables.writing import output_format

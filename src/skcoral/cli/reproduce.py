@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+
 from skcoral.cli import console
-from skcoral.cli.options import ReproduceOptions
 from skcoral.cli.outputs import all_or_none, check_ending
 from skcoral.cli.run import NOT_CERTIFIED, OK
 from skcoral.core.validation import whole_number
 
 
-def reproduce(options: ReproduceOptions) -> int:
+def reproduce(options: Namespace) -> int:
     """Recompute the tables of the paper and show both numbers side by side."""
     from skcoral import paper
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from argparse import Namespace
 from typing import Any
 
 from skcoral.choosing import check_target
 from skcoral.cli import console
 from skcoral.cli.loading import floors_by_name, load, notes
-from skcoral.cli.options import RollOptions, spelled
 from skcoral.cli.outputs import all_or_none, check_output, destination
+from skcoral.cli.parser import spelled
 from skcoral.cli.run import NOT_CERTIFIED, OK
 from skcoral.core.validation import whole_number
 from skcoral.show import sentences
@@ -27,7 +28,7 @@ _AS_GIVEN = (
 )
 
 
-def roll(options: RollOptions) -> int:
+def roll(options: Namespace) -> int:
     """Decorrelate a file by rolling windows; the outputs appear together, or not at all."""
     check_output(options.output, options.json)
     if options.windows is not None:
@@ -36,7 +37,7 @@ def roll(options: RollOptions) -> int:
     files = [path for path in (options.output, options.windows) if path is not None]
     with all_or_none(options.force, *files) as outputs, contextlib.ExitStack() as stack:
         labels = tuple(filter(None, [options.date, *by]))
-        data = load(options, labels=labels, target=options.target)
+        data = load(options, labels=labels)
         check_target(options, spelled=spelled)
         settings = {name: getattr(options, name) for name in _AS_GIVEN} | {
             "window": _number_or_text(options.window),
@@ -80,7 +81,7 @@ def _record(run: RollingPass, written: list[str]) -> dict[str, Any]:
     }
 
 
-def _show(run: RollingPass, options: RollOptions, written: list[str]) -> None:
+def _show(run: RollingPass, options: Namespace, written: list[str]) -> None:
     """Print what was done."""
     stderr, largest = options.output == "-", run.largest
     counts = (f"{n:,} {kind}" for kind, n in sorted(run.status.items()))
@@ -110,7 +111,7 @@ def _show(run: RollingPass, options: RollOptions, written: list[str]) -> None:
         console.written(written)
 
 
-def _advice(run: RollingPass, options: RollOptions) -> str:
+def _advice(run: RollingPass, options: Namespace) -> str:
     """How to get more windows, where most of them have too few complete rows."""
     if not run.status["short"] or run.status["short"] < 0.5 * run.status.total():
         return ""

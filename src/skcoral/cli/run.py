@@ -10,10 +10,10 @@ import signal
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, NoReturn
 
-import typer
-
+from skcoral.cli.parser import UsageError, make_parser
 from skcoral.core.display import printable
 from skcoral.exceptions import (
     CertificateError,
@@ -34,8 +34,8 @@ _ARGUMENTS = (
 )
 OK, BUG, USAGE, DATA, NOT_CERTIFIED, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 4, 130, 141
 
-#: Errors in what was asked, and what to do about each.
-_WRONG_USE: dict[type[CoralError], str] = {
+#: What to do about errors that say only what is wrong, by kind.
+_REMEDIES: dict[type[CoralError], str] = {
     InvalidFloorError: "Give --rho-min a number from 0 to 1, or name=number for one variable.",
     InvalidBudgetError: (
         "Give --budget a number from 0, --max-correlation one from 0 to 1, --max-vif one from 1."
@@ -44,15 +44,21 @@ _WRONG_USE: dict[type[CoralError], str] = {
     InvalidSupportError: "See 'coral fit --help' and what it says of --support.",
     InvalidAnchorError: "See 'coral --help' and the help of the command.",
     InvalidArgumentError: "See 'coral --help' and the help of the command.",
+    CertificateError: (
+        "The table comes first: coral verify TABLE CERTIFICATE, with a file made by coral fit "
+        "--certificate"
+    ),
+    ModelFileError: "Or make the model again with: coral fit --model FILE",
+    CoralError: "Correct the table or choose other columns (--columns, --exclude).",
 }
-#: Base class of the errors that the argument parser raises, whichever one is installed.
-_ParseError: type[Any] = next(
-    c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException"
-)
-
-
-class UsageError(Exception):
-    """The command was used wrongly; two lines say how."""
+#: Errors that are neither about the table nor about a model file.
+_WRONG_USE = tuple(_REMEDIES)[:6]
+_FILE_REMEDIES = {
+    FileExistsError: "Add --force to replace it, or choose another name.",
+    FileNotFoundError: "Check the name; folders are not made for you.",
+    PermissionError: "Choose a file or folder that you may use.",
+    IsADirectoryError: "Name a file in it.",
+}
 
 
 class NotCertifiedError(Exception):
@@ -61,7 +67,9 @@ class NotCertifiedError(Exception):
 
 def run(arguments: list[str]) -> int:
     """Run the command and turn every expected failure into two lines on standard error."""
-    _prepare_streams()
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a question mark for what the terminal cannot show
+            stream.reconfigure(errors="replace")
     if not os.environ.get("CORAL_DEBUG"):
         # The output says the same: status, gap and exit status.
         warnings.simplefilter("ignore")
@@ -70,57 +78,78 @@ def run(arguments: list[str]) -> int:
         # A signal that is ignored, as under nohup, stays ignored.
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _terminate)
-    from skcoral.cli.commands import app
-
     try:
-        work = app(arguments, prog_name="coral", standalone_mode=False)
-        status = work() if callable(work) else work
+        status = _call(arguments)
         sys.stdout.flush()
+        return status
     except BrokenPipeError:
         # The reader has closed the pipe: discard the rest, and what Python flushes at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except (Exception, KeyboardInterrupt) as error:
-        told = _explain(error)
-        if told is None and os.environ.get("CORAL_DEBUG"):
+        explained = _explain(error)
+        if explained is None and os.environ.get("CORAL_DEBUG"):
             raise
-        return _fail(*(told or _unexpected(error)), as_json="--json" in arguments)
-    return status if isinstance(status, int) else OK
+        return _fail(*(explained or _unexpected(error)), as_json="--json" in arguments)
+
+
+def _call(arguments: list[str]) -> int:
+    """Parse the arguments and call the function of the command, in the module of its name."""
+    parser = make_parser()
+    try:
+        options = parser.parse_args(arguments)
+    except SystemExit:  # after --help
+        return OK
+    if options.version:
+        from skcoral._version import __version__
+
+        print(f"coral {__version__}")
+    elif options.command is None:
+        parser.print_help()
+    else:
+        name = "web_app" if options.command == "app" else options.command
+        status: int = getattr(import_module(f"skcoral.cli.{name}"), name)(options)
+        return status
+    return OK
 
 
 def _explain(error: BaseException) -> tuple[str, int] | None:
     """Two lines about an expected failure, and the exit status; None for a bug."""
-    if isinstance(error, _ParseError):
-        context = getattr(error, "ctx", None)
-        path = context.command_path if context is not None else "coral"
-        return f"{printable(_parser_message(error))}\nTry '{path} --help'.", USAGE
     if isinstance(error, UsageError):
         return str(error), USAGE
     if isinstance(error, NotCertifiedError):
         return str(error), NOT_CERTIFIED
-    if isinstance(error, KeyboardInterrupt | typer.Abort):
+    if isinstance(error, KeyboardInterrupt):
         return f"interrupted.\n{_what_is_written()}", INTERRUPTED
     if isinstance(error, CoralError):
-        status = USAGE if isinstance(error, tuple(_WRONG_USE)) else DATA
+        status = USAGE if isinstance(error, _WRONG_USE) else DATA
         status = NOT_CERTIFIED if isinstance(error, CertificateError) else status
         return _two_lines(error), status
     if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("skcoral"):
         install = 'Install it in a copy of the repository with: pip install ".[all]"'
         return f"this needs the package {error.name!r}, which is not installed.\n{install}", USAGE
     if isinstance(error, OSError):
-        return _file_trouble(error), USAGE
+        name = "the output" if error.filename is None else printable(str(error.filename))
+        remedy = _FILE_REMEDIES.get(type(error), "Choose another place for the output.")
+        return f"{name}: {(error.strerror or str(error)).lower()}.\n{remedy}", USAGE
     if isinstance(error, MemoryError):
         remedy = "Use fewer columns, or a file that is read in parts (.csv, .parquet)."
         return f"the table does not fit in memory.\n{remedy}", DATA
     return None
 
 
-def _parser_message(error: Any) -> str:
-    """The parser's words, and the value that came where these do not tell it."""
-    message: str = error.format_message().replace("Value error, ", "")
-    errors = getattr(error.__cause__, "errors", None)
-    given = errors()[0]["input"] if callable(errors) else None
-    return message if given is None or repr(given) in message else f"{message}; got {given!r}."
+def _two_lines(error: CoralError) -> str:
+    """The message in two lines: what is wrong, and what to do, in the words of the command."""
+    message = in_options(str(error).strip())
+    if "\n" in message:
+        first, _, rest = message.partition("\n")
+        return f"{first}\n{' '.join(rest.split())}"
+    if isinstance(error, SingularCorrelationError):
+        said, takes, remedy = message.partition(" Full rank takes ")
+        if not error.relations:  # the rows are too few
+            return f"{said}\n{takes.strip()} {remedy}"
+        return f"{said}\n{without(error.redundant)}, or shrink them (--covariance LedoitWolf)."
+    return f"{message}\n{next(r for kind, r in _REMEDIES.items() if isinstance(error, kind))}"
 
 
 def without(redundant: Sequence[str]) -> str:
@@ -134,9 +163,9 @@ def without(redundant: Sequence[str]) -> str:
 def in_options(message: str) -> str:
     """A message of the library with its arguments spelled as options."""
 
-    def spelled(found: re.Match[str]) -> str:
-        value = found[2] or found[3]
-        name = found[1].removeprefix("n_").replace("_", "-")  # --jobs is n_jobs
+    def spelled(match: re.Match[str]) -> str:
+        value = match[2] or match[3]
+        name = match[1].removeprefix("n_").replace("_", "-")  # --jobs is n_jobs
         return f"--{name}" + (f" {value}" if value else "")
 
     message = re.sub(rf"^({_ARGUMENTS})(?= must )()()", spelled, message)
@@ -152,50 +181,6 @@ def _fail(message: str, status: int, as_json: bool) -> int:
         answer = {"error": lines[0], "hint": " ".join(lines[1:]), "exit_status": status}
         sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
     return status
-
-
-def _two_lines(error: CoralError) -> str:
-    """The message in two lines: what is wrong, and what to do."""
-    message = in_options(str(error).strip())
-    if "\n" in message:
-        first, _, rest = message.partition("\n")
-        return f"{first}\n{' '.join(rest.split())}"
-    if isinstance(error, SingularCorrelationError):
-        # What to do stands in the second line, in the words of the command.
-        told, takes, remedy = message.partition(" Full rank takes ")
-        if not error.relations:  # the rows are too few
-            return f"{told}\n{takes.strip()} {remedy}"
-        return f"{told}\n{without(error.redundant)}, or shrink them (--covariance LedoitWolf)."
-    if isinstance(error, CertificateError):
-        return (
-            f"{message}\nThe table comes first: coral verify TABLE CERTIFICATE, with a file "
-            "made by coral fit --certificate"
-        )
-    if isinstance(error, ModelFileError):
-        return f"{message}\nOr make the model again with: coral fit --model FILE"
-    for kind, remedy in _WRONG_USE.items():
-        if isinstance(error, kind):
-            return f"{message}\n{remedy}"
-    return f"{message}\nCorrect the table or choose other columns (--columns, --exclude)."
-
-
-def _file_trouble(error: OSError) -> str:
-    name = printable(str("the output" if error.filename is None else error.filename))
-    remedies = {
-        FileExistsError: "Add --force to replace it, or choose another name.",
-        FileNotFoundError: "Check the name; folders are not made for you.",
-        PermissionError: "Choose a file or folder that you may use.",
-        IsADirectoryError: "Name a file in it.",
-    }
-    remedy = remedies.get(type(error), "Choose another place for the output.")
-    return f"{name}: {(error.strerror or str(error)).lower()}.\n{remedy}"
-
-
-def _prepare_streams() -> None:
-    """Write a question mark for a letter that the terminal cannot show."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
 
 
 def _terminate(number: int, frame: Any) -> NoReturn:

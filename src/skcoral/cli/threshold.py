@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,12 @@ from skcoral import api
 from skcoral.cli import console
 from skcoral.cli.loading import load, notes
 from skcoral.cli.loading import record as record_of
-from skcoral.cli.options import TableOptions
 from skcoral.cli.run import NOT_CERTIFIED, OK
 from skcoral.core.results import Threshold
 from skcoral.show import sentences
 
 
-def threshold(options: TableOptions) -> int:
+def threshold(options: Namespace) -> int:
     """Compute ρ★, the largest fidelity that exact decorrelation allows."""
     data = load(options)
     judged = data.judged
@@ -54,10 +54,9 @@ def say_threshold(th: Threshold) -> None:
     """Print the threshold and its bounds, and the variables that bind it."""
     certified = th.status == "optimal"
     binding = console.listing(describe_threshold(th)["binding"], 2)
-    console.say(
-        console.bold(sentences.threshold(th), "green" if certified else "red"),
-        f" {'Certified' if certified else 'NOT certified'}; bound by {binding}.",
-    )
+    proved = "Certified" if certified else "NOT certified"
+    said = f"{sentences.threshold(th)} {proved}; bound by {binding}."
+    console.say(said, "green" if certified else "red")
 
 
 def weight_text(weight: float) -> str:

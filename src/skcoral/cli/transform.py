@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+
 from skcoral.cli import console
 from skcoral.cli.loading import notes, open_source
-from skcoral.cli.options import TransformOptions
 from skcoral.cli.outputs import all_or_none, check_output, destination
-from skcoral.cli.run import OK, UsageError
+from skcoral.cli.parser import UsageError
+from skcoral.cli.run import OK
 from skcoral.core.display import printable
 from skcoral.models import load_model
 from skcoral.workflow.fit import write_outputs
 
 
-def transform(options: TransformOptions) -> int:
+def transform(options: Namespace) -> int:
     """Apply a model to new rows."""
     check_output(options.output, options.json)
     model, output = options.model, options.output

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from argparse import Namespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,6 @@ import numpy as np
 from skcoral.certificates import load_certificate
 from skcoral.cli import console
 from skcoral.cli.loading import load
-from skcoral.cli.options import VerifyOptions
 from skcoral.cli.run import NOT_CERTIFIED, OK
 from skcoral.core.results import Threshold
 from skcoral.core.solution import Budget, Floors
@@ -20,10 +19,11 @@ from skcoral.show import sentences
 _SAME = "Give the options of the fit: --covariance, --weights."
 
 
-def verify(options: VerifyOptions) -> int:
+def verify(options: Namespace) -> int:
     """Judge every claim of the file, and whether it is about the matrix of the table."""
     certificate = load_certificate(options.certificate)
-    R = load(replace(options, columns=options.columns or list(certificate.sources))).judged.R
+    options.columns = options.columns or list(certificate.sources)
+    R = load(options).judged.R
     try:
         with console.progress("Checking"):
             verdict = certificate.verify(R, rigorous=options.rigorous)
@@ -54,10 +54,10 @@ def verify(options: VerifyOptions) -> int:
         )
         return status
     if problems:
-        console.say(console.bold(f"{options.certificate}: NOT true of {options.file}.", "red"))
+        console.say(f"{options.certificate}: NOT true of {options.file}.", "red")
         console.say_each(f"- {problem}" for problem in problems)
         return status
-    console.say(console.bold(f"{options.certificate}: true of {options.file}.", "green"))
+    console.say(f"{options.certificate}: true of {options.file}.", "green")
     how = "proved in ball arithmetic" if options.rigorous else "re-checked, rounding included"
     told = result.status if is_threshold else sentences.status(result)
     console.say(f"{console.counted(len(claims), 'claim')}, {how}; status: {told}.")

@@ -6,14 +6,14 @@ import importlib.util
 import os
 import socket
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 from skcoral.cli import console
-from skcoral.cli.options import AppOptions
-from skcoral.cli.run import UsageError
+from skcoral.cli.parser import UsageError
 
 
-def web_app(options: AppOptions) -> int:
+def web_app(options: Namespace) -> int:
     """Start the web app in this process's place, on this machine only unless told otherwise."""
     if importlib.util.find_spec("streamlit") is None:
         raise UsageError(
@@ -45,7 +45,7 @@ def _refuse_taken(host: str, port: int) -> None:
         ) from error
 
 
-def app_command(options: AppOptions) -> list[str]:
+def app_command(options: Namespace) -> list[str]:
     """The command that serves the app: bound to one address, usage statistics off."""
     from skcoral import app
 
@@ -57,6 +57,6 @@ def app_command(options: AppOptions) -> list[str]:
         str(Path(app.__path__[0]) / "main.py"),
         f"--server.address={options.host}",
         f"--server.port={options.port}",
-        f"--server.headless={'false' if options.browser else 'true'}",
+        f"--server.headless={str(options.no_browser).lower()}",
         *app.SERVER_OPTIONS,
     ]

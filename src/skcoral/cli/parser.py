@@ -1,0 +1,370 @@
+"""The options of every command, each declared once, and the parser made of them."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from skcoral.core.display import printable
+
+Settings = dict[str, Any]
+
+
+class UsageError(Exception):
+    """The command was used wrongly; two lines say how."""
+
+
+def _number(low: int, high: int | None = None) -> Callable[[str], int]:
+    """A whole number within limits."""
+
+    def read(text: str) -> int:
+        number = int(text)
+        if number < low or (high is not None and number > high):
+            raise ValueError(text)
+        return number
+
+    most = "" if high is None else f" to {high}"
+    read.__name__ = f"number from {low}{most}"  # argparse says "invalid NAME value"
+    return read
+
+
+def _option(help: str, metavar: str | None = None, **settings: Any) -> Settings:
+    return {"help": help, **({"metavar": metavar} if metavar else {}), **settings}
+
+
+def _flag(help: str) -> Settings:
+    return _option(help, action="store_true")
+
+
+#: The options in their panels, which help pages show in this order.
+PANELS: dict[str, dict[str, Settings]] = {
+    "Goal": {
+        "--rho-min": _option(
+            "Fidelity that every output keeps, or name=FLOOR for one; repeatable [exact, at ρ★].",
+            "FLOOR",
+            action="append",
+        ),
+        "--budget": _option(
+            "Residual allowed; the common fidelity is then made as high as possible.",
+            "NUMBER",
+            type=float,
+        ),
+        "--max-vif": _option(
+            "Largest VIF allowed in the outputs: the highest floor that reaches it.",
+            "NUMBER",
+            type=float,
+        ),
+        "--max-correlation": _option(
+            "Largest |correlation| allowed in the outputs: the highest floor for it.",
+            "NUMBER",
+            type=float,
+        ),
+        "--criterion": _option(
+            "How residual correlation is measured [squared].",
+            choices=["squared", "worst", "absolute"],
+            default="squared",
+        ),
+        "--support": _option(
+            "Allowed coefficients: a file of 0 and 1 or of pairs, or |correlation| > NUMBER.",
+            "FILE|NUMBER",
+        ),
+        "--confidence": _option(
+            "Raise the floors so that the population keeps them, such as 0.95.", "LEVEL", type=float
+        ),
+        "--groups": _option("Clusters: rows of one count as one observation.", "COLUMN"),
+    },
+    "Data": {
+        "--target": _option("Outcome: no variable, left as it is.", "NAME"),
+        "--columns": _option(
+            "Variables, by comma or repeated [all numeric].", "NAMES", action="append"
+        ),
+        "--exclude": _option("Columns that are not variables.", "NAMES", action="append"),
+        "--include": _option(
+            "Variables although they look like ids or years.", "NAMES", action="append"
+        ),
+        "--weights": _option("Column of row weights (survey weights).", "NAME"),
+        "--covariance": _option(
+            "Correlations by an estimator of scikit-learn: LedoitWolf, …", "NAME"
+        ),
+        "--matrix": _option(
+            "The file holds a correlation or covariance matrix [recognised].",
+            action=argparse.BooleanOptionalAction,
+        ),
+    },
+    "Windows": {
+        "--window": _option("Rows of a window, or a span such as 90D.", "ROWS|SPAN", required=True),
+        "--date": _option("Column of dates, in increasing order.", "NAME"),
+        "--by": _option(
+            "Column of groups with windows of their own; repeatable.", "NAME", action="append"
+        ),
+        "--lag": _option(
+            "1: the window of a row ends before it; no look-ahead.",
+            "ROWS",
+            type=_number(0),
+            default=0,
+        ),
+        "--step": _option("Rows from one window to the next.", "ROWS", type=_number(1), default=1),
+        "--refit": _option("A new model every N windows, or every W, MS, QS.", "N|PERIOD"),
+        "--min-rows": _option("Complete rows that a window needs [all].", "ROWS", type=_number(2)),
+        "--halflife": _option("Age at which a row counts half.", "ROWS", type=float),
+        "--expanding": _flag("Windows begin with the first row."),
+        "--jobs": _option("Processes; -1 for all processors.", "N", type=int, default=1),
+    },
+    "Output": {
+        "--output": _option("Decorrelated table; '-': CSV on standard output.", "FILE"),
+        "--windows": _option("Figures of every window, as a table.", "FILE", type=Path),
+        "--model": _option("Model (JSON), for 'coral transform'.", "FILE", type=Path),
+        "--report": _option("Report, one HTML file (.html).", "FILE", type=Path),
+        "--certificate": _option("Proof (JSON) for 'coral verify'.", "FILE", type=Path),
+        "--plot": _option("Picture (.png, .svg or .pdf).", "FILE", type=Path),
+        "--csv": _option("The curve as a table.", "FILE", type=Path),
+        "--output-scale": _option(
+            "Standardised outputs, or in the units of their sources.",
+            choices=["unit", "original"],
+            default="unit",
+        ),
+        "--keep-sources": _flag("Write each output beside its source, as NAME_d."),
+        "--drop-incomplete": _flag("Leave rows with missing values out of the output."),
+        "--force": _flag("Replace output files that exist."),
+        "--json": _flag("Answer as JSON, for machines."),
+    },
+    "Reading": {
+        "--separator": _option(
+            "Between the cells of a text file (';', tab, …) [recognised].", "CHAR"
+        ),
+        "--decimal": _option("Decimal mark [recognised].", "CHAR"),
+        "--encoding": _option("Encoding of a text file [recognised].", "NAME"),
+        "--sheet": _option("Sheet of an Excel file [first with a table].", "NAME"),
+        "--na": _option(
+            "One more mark for a missing value, such as -999.", "MARK", action="append"
+        ),
+    },
+}
+_READING = (*PANELS["Reading"], "file")
+_TABLE = (*PANELS["Data"], *_READING)
+_LAYOUT = ("--output", "--keep-sources", "--drop-incomplete", "--force")
+_LIMITS = ("--rho-min", "--max-vif", "--max-correlation", "--criterion")
+_ON_SCREEN = {"--output": {"default": "-"}}
+
+
+@dataclass(frozen=True)
+class _Command:
+    """What a command does, an example of what follows its name, and which options it takes.
+
+    ``own`` are options of this command alone, and settings that differ from the usual ones.
+    """
+
+    summary: str
+    example: str
+    description: str
+    options: tuple[str, ...] = ()
+    own: Mapping[str, Settings] = field(default_factory=dict)
+
+
+COMMANDS = {
+    "inspect": _Command(
+        "What is in a table, and what is possible.",
+        "data.csv",
+        "Tell what is in a table and what decorrelation can do for it, on one screen.",
+        _TABLE,
+    ),
+    "threshold": _Command(
+        "The highest fidelity of exact decorrelation.",
+        "data.csv --json",
+        "Compute ρ★, the highest fidelity that exact decorrelation allows, with its certificate.",
+        tuple(name for name in _TABLE if name != "--target"),
+    ),
+    "fit": _Command(
+        "Decorrelate a table.",
+        "data.csv --rho-min 0.85 --rho-min price=0.95 -o out.csv \\\n"
+        "      --model model.json --report report.html",
+        "Decorrelate a table with fidelity floors; without --rho-min exactly, at ρ★. Columns that "
+        "are not variables pass through untouched and in place. Rows with missing values are not "
+        "used; they stay in their place, without outputs.",
+        (
+            *(*PANELS["Goal"], *_TABLE, *_LAYOUT),
+            *("--model", "--report", "--certificate", "--output-scale"),
+        ),
+    ),
+    "transform": _Command(
+        "Apply a model to new rows.",
+        "new.csv --model model.json -o out.csv",
+        "Apply a model to new rows.",
+        (*_READING, *_LAYOUT, "--model"),
+        _ON_SCREEN | {"--model": {"required": True, "help": "Made by 'coral fit --model'."}},
+    ),
+    "frontier": _Command(
+        "What every floor costs.",
+        "data.csv --plot frontier.png --csv frontier.csv",
+        "Compute what floors cost, from ρ★ to 1 or those given, each point certified.",
+        (
+            *(name for name in _TABLE if name != "--target"),
+            *("--rho-min", "--criterion", "--plot", "--csv", "--force"),
+        ),
+        {
+            "--rho-min": {"type": float, "help": "Floors to look at; repeatable."},
+            "--points": _option(
+                "Points on the curve [25].", "N", type=_number(2, 1000), default=25
+            ),
+        },
+    ),
+    "roll": _Command(
+        "Decorrelate by rolling windows.",
+        "returns.csv --date date --window 60 --lag 1 --rho-min 0.9 -o out.csv",
+        "Decorrelate each row by the model of its own window of rows. All rows and columns are "
+        "written in their order; variables of rows without a model are left empty, and counted. "
+        "The file appears when it is complete.",
+        (
+            *(*PANELS["Windows"], *_LIMITS, *_READING),
+            *("--target", "--columns", "--exclude", "--include"),
+            *("--output", "--windows", "--force"),
+        ),
+        _ON_SCREEN,
+    ),
+    "verify": _Command(
+        "Is a certificate true of a table?",
+        "data.csv certificate.json --rigorous",
+        "Judge every claim of a certificate file against the table or matrix it is about. Floors, "
+        "residual, bound, status, prices and names are computed again without the solver; exit "
+        "status 0 if all of it is true, 4 if anything is not.",
+        tuple(name for name in _TABLE if name != "--target"),
+        {
+            "certificate": _option("Made by 'coral fit --certificate'.", "CERTIFICATE", type=Path),
+            "--rigorous": _flag("In ball arithmetic (needs python-flint)."),
+        },
+    ),
+    "reproduce": _Command(
+        "The paper's tables, recomputed.",
+        "--table rho-star",
+        "Recompute the tables of the paper and compare, cell by cell.",
+        ("--output", "--force"),
+        {
+            "--table": _option("Label or number of a table [all].", "NAME", default="all"),
+            "--output": {"help": "The comparison as .md or .html.", "type": Path},
+        },
+    ),
+    "demo": _Command(
+        "The Wine data, start to end.",
+        "--into wine-demo",
+        "Decorrelate the Wine data and leave table, model and report in a folder.",
+        ("--force",),
+        {
+            "--into": _option(
+                "Where the files go [coral-demo].", "FOLDER", type=Path, default=Path("coral-demo")
+            )
+        },
+    ),
+    "app": _Command(
+        "The web app, on this machine.",
+        "--port 8600",
+        "Start the web app on this machine.",
+        (),
+        {
+            "--host": _option("Address to listen on [127.0.0.1].", "NAME", default="127.0.0.1"),
+            "--port": _option(
+                "Port to listen on [8501].", "N", type=_number(1, 65535), default=8501
+            ),
+            "--no-browser": _flag("Open no browser window."),
+        },
+    ),
+}
+_OVERVIEW = (
+    "Decorrelate the columns of a table and keep what each of them means: Constrained Oblique "
+    "Rotation with Anchored Loadings, with a certificate.\n\n"
+    "Tables are CSV, TSV, Parquet or Excel files, compressed or not; '-' is standard input."
+)
+_EPILOG = (
+    "Commands:\n"
+    + "".join(f"  {name:<11}{command.summary}\n" for name, command in COMMANDS.items())
+    + "\nExample:\n  coral inspect data.csv\n"
+    "  coral fit data.csv --rho-min 0.85 -o out.csv --report report.html\n\n"
+    "Exit status: 0 done, 2 wrong use, 3 bad data, 4 feasible but not certified, 130 interrupted."
+)
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Room for the names of all options; an example stays as it is written."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30)
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that raises an error in two lines."""
+
+    def __init__(self, **how: Any) -> None:
+        paragraphs = how.pop("description").split("\n\n")
+        super().__init__(
+            description="\n\n".join(textwrap.fill(text, 78) for text in paragraphs),
+            formatter_class=_Formatter,
+            allow_abbrev=False,
+            **how,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        said = printable(message.removeprefix("argument "))
+        raise UsageError(f"{said}.\nTry '{self.prog} --help'.")
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of ``coral``."""
+    parser = _Parser(
+        prog="coral", usage="coral COMMAND [options]", description=_OVERVIEW, epilog=_EPILOG
+    )
+    parser.add_argument("--version", action="store_true", help="Show the version.")
+    chosen = parser.add_subparsers(dest="command", metavar="COMMAND", help=argparse.SUPPRESS)
+    for name, command in COMMANDS.items():
+        example = f"Example:\n  coral {name} {command.example}"
+        file = "FILE " * ("file" in command.options) + "CERTIFICATE " * (name == "verify")
+        made = chosen.add_parser(
+            name,
+            usage=f"coral {name} {file}[options]",
+            description=command.description,
+            epilog=example,
+        )
+        _add_options(made, command)
+    return parser
+
+
+def _add_options(parser: argparse.ArgumentParser, command: _Command) -> None:
+    """Add the arguments, the options of the command alone, and the others in their panels."""
+    known = {name for panel in PANELS.values() for name in panel}
+    if "file" in command.options:
+        parser.add_argument("file", metavar="FILE", help="The table; '-' is standard input.")
+    for name, settings in command.own.items():
+        if name not in known:
+            parser.add_argument(name, **settings)
+    for title, panel in PANELS.items():
+        group = parser.add_argument_group(title)
+        for name, settings in panel.items():
+            if name in command.options or name == "--json":
+                short = ["-o"] if name == "--output" else []
+                group.add_argument(*short, name, **(settings | command.own.get(name, {})))
+
+
+def spelled(name: str) -> str:
+    """An option as it is typed."""
+    return f"--{name.replace('_', '-')}"
+
+
+def arguments(options: Mapping[str, Any]) -> list[str]:
+    """A file and the options that differ from their defaults, as they are typed."""
+    given = [str(options["file"])]
+    for panel in PANELS.values():
+        for name, settings in panel.items():
+            value = options.get(name[2:].replace("-", "_"))
+            if value is None or value == settings.get("default") or name == "--json":
+                continue
+            if isinstance(value, bool):
+                given += [name] if value else [f"--no-{name[2:]}"] * (name == "--matrix")
+                continue
+            for part in value if isinstance(value, list | tuple) else [value]:
+                text = f"{part:g}" if isinstance(part, float) else str(part)
+                text = "tab" if text == "\t" else text
+                # A value with a dash in front would be taken for an option.
+                given += [f"{name}={text}"] if text.startswith("-") else [name, text]
+    return given
