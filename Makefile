@@ -129,8 +129,9 @@ $(DEMO)/.ready: $(LOCK) pyproject.toml | $(DEMO)/bin/python
 	$(DEMO)/bin/python $(PIP_INSTALL) $(EDITABLE)
 	touch $@
 
+# The lock is complete, so nothing is resolved; modules are compiled when they are first imported.
 $(READY): $(LOCK) pyproject.toml | $(BIN)/python
-	$(BIN)/python $(PIP_INSTALL) --requirement $(LOCK)
+	$(BIN)/python $(PIP_INSTALL) --no-deps --no-compile --requirement $(LOCK)
 	$(BIN)/python $(PIP_INSTALL) $(EDITABLE)
 	touch $@
 
