@@ -162,7 +162,6 @@ WRONG_USE = {
     "floor and budget": (["fit", "{wine}", "--rho-min", "0.5", "--budget", "1"], "not both"),
     "negative budget": (["fit", "{wine}", "--budget", "-1"], "-1"),
     "criterion": (["fit", "{wine}", "--criterion", "cubed"], "cubed"),
-    "period": (["roll", "{wine}", "--window", "60", "--refit", "x"], "; got 'x'.\n"),
     "estimator": (["fit", "{wine}", "--covariance", "some"], "some"),
     "no columns": (["fit", "{wine}", "--columns", " , "], "--columns"),
     "sheet of a text file": (["inspect", "{wine}", "--sheet", "one"], "--sheet"),

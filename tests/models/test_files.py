@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from skcoral import CORAL
 from skcoral.certificates.codec import checksum
 from skcoral.data.moments import Moments
-from skcoral.exceptions import CoralError, InvalidArgumentError, ModelFileError
+from skcoral.exceptions import InvalidArgumentError, ModelFileError
 from skcoral.models import files, load_model, load_moments, save_model, save_moments, to_onnx
 from skcoral.models.files import CHECKED
 
@@ -201,65 +201,31 @@ def test_what_cannot_be_stored(wine, tmp_path):
 # --- moments ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ending", ["json", "npz"])
-def test_moments_round_trip_and_merge(wine, tmp_path, ending):
+def test_moments_round_trip_and_merge(wine, tmp_path):
     names = list(wine.columns)
-    for i, part in enumerate((wine[:70], wine[70:])):
-        save_moments(Moments.from_rows(part + 1e8, names=names), tmp_path / f"{i}.{ending}")
-    merged = load_moments(tmp_path / f"0.{ending}").merge(load_moments(tmp_path / f"1.{ending}"))
-    direct = Moments.from_rows(wine[:70] + 1e8, names=names).merge(
-        Moments.from_rows(wine[70:] + 1e8, names=names)
-    )
+    parts = [Moments.from_rows(part + 1e8, names=names) for part in (wine[:70], wine[70:])]
+    for i, part in enumerate(parts):
+        save_moments(part, tmp_path / f"{i}.json")
+    merged = load_moments(tmp_path / "0.json").merge(load_moments(tmp_path / "1.json"))
+    direct = parts[0].merge(parts[1])
     np.testing.assert_array_equal(merged.comoment, direct.comoment)
     np.testing.assert_array_equal(merged.mean, direct.mean)
     assert (merged.names, merged.n_rows) == (direct.names, 178)
 
 
-@pytest.mark.parametrize("ending", ["json", "npz"])
-def test_damaged_moments(wine, tmp_path, ending):
-    path = tmp_path / f"m.{ending}"
+def test_damaged_moments(wine, tmp_path):
+    path = tmp_path / "m.json"
     save_moments(Moments.from_rows(wine), path)
     whole = path.read_bytes()
     for length in (0, 10, len(whole) // 2, len(whole) - 10):
         path.write_bytes(whole[:length])
-        with pytest.raises(ModelFileError, match="truncated"):
+        with pytest.raises(ModelFileError, match=r"m\.json.*truncated"):
             load_moments(path)
-    np.savez(tmp_path / "other.npz", a=np.ones(3))
-    with pytest.raises(ModelFileError, match=r"other\.npz"):
-        load_moments(tmp_path / "other.npz")
-    np.savez(tmp_path / "later.npz", format="scikit-coral moments 9", a=np.ones(3))
-    with pytest.raises(ModelFileError, match="version 4"):
-        load_moments(tmp_path / "later.npz")
-    with pytest.raises(ModelFileError, match=r"\.json or a \.npz"):
-        save_moments(Moments.from_rows(wine), tmp_path / "m.txt")
-    state = Moments.from_rows(wine).state()
-    state["weight"] = -1.0
-    np.savez(tmp_path / "wrong.npz", format="scikit-coral moments 4", **state)
-    with pytest.raises(ModelFileError, match=r"wrong\.npz.*negative"):
-        load_moments(tmp_path / "wrong.npz")
-    evil = np.array([object()], dtype=object)
-    np.savez(tmp_path / "evil.npz", format=evil)
-    with pytest.raises(CoralError, match=r"evil\.npz"):
-        load_moments(tmp_path / "evil.npz")
-
-
-def test_no_flipped_bit_of_an_archive_changes_moments(tmp_path):
-    moments = Moments.from_rows(np.random.default_rng(0).normal(size=(9, 1)), names=["a"])
-    path = tmp_path / "m.npz"
+    moments = Moments.from_rows(wine)
+    moments.weight = -1.0
     save_moments(moments, path)
-    whole = path.read_bytes()
-    refused = 0
-    for position in range(0, len(whole), 11):
-        spoilt = bytearray(whole)
-        spoilt[position] ^= 0x01 << position % 8
-        path.write_bytes(spoilt)
-        try:
-            again = load_moments(path)
-        except ModelFileError:
-            refused += 1
-        else:  # a date of the archive, say
-            assert repr(again.state()) == repr(moments.state())
-    assert refused > len(whole) / 22
+    with pytest.raises(ModelFileError, match=r"m\.json.*negative"):
+        load_moments(path)
 
 
 # --- ONNX ------------------------------------------------------------------------------------

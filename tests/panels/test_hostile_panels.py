@@ -25,30 +25,6 @@ def table() -> pd.DataFrame:
     return pd.DataFrame(rows, index=days, columns=list("abc"))
 
 
-def test_months_begin_at_local_midnight(table):
-    local = table.tz_localize("Europe/Berlin")
-    found = rolling(local, 20, refit="MS", **SETTINGS).status.index
-    assert found.tz_localize(None).equals(rolling(table, 20, refit="MS", **SETTINGS).status.index)
-
-
-@pytest.mark.parametrize(
-    ("refit", "begins"),
-    [
-        ("QS-FEB", lambda day: (day.year * 12 + day.month - 2) // 3),
-        ("QE-APR", lambda day: (day.year * 12 + day.month - 2) // 3),
-        ("BQS", lambda day: (day.year * 12 + day.month - 1) // 3),
-        ("2MS", lambda day: (day.year * 12 + day.month - 1) // 2),
-        ("YS-MAR", lambda day: day.year - (day.month < 3)),
-        ("2W", lambda day: (day.to_period("W").ordinal) // 2),
-    ],
-)
-def test_models_begin_with_the_periods_asked_for(table, refit, begins):
-    last = rolling(table, 20, refit=refit, **SETTINGS).status.index
-    number = [begins(day) for day in table.index]
-    turns = [k for k in range(1, 60) if number[k] != number[k - 1] and k > 19]
-    assert last.equals(table.index[[19, *turns]])
-
-
 def test_names_of_groups_and_labels_that_clash(table):
     kinds = ["u", "v"] * 30
     assert rolling(table.assign(row=kinds), 20, by="row", **SETTINGS).status.index.nlevels == 2

@@ -7,8 +7,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from skcoral import CORAL
 from skcoral.exceptions import (
@@ -70,79 +68,62 @@ def loop(X, window, lag=0, step=1, **kwargs):
     ids=str,
 )
 def test_every_window_is_a_fresh_fit(asked):
-    X = pd.DataFrame(returns(n=90), columns=NAMES)
+    X = pd.DataFrame(returns(n=62), columns=NAMES)
     made = rolling(X, 40, **asked).outputs
     settings = {name: value for name, value in asked.items() if name != "halflife"}
     age = np.arange(39, -1, -1)
     weights = 0.5 ** (age / asked["halflife"]) if "halflife" in asked else None
     assert made.iloc[:39].isna().all().all()
-    for t in range(39, 90, 5):
+    for t in (39, 40, 50, 61):
         single = CORAL(**settings).fit(X.iloc[t - 39 : t + 1], sample_weight=weights)
         wanted = single.transform(X.iloc[[t]])[0]
         assert np.abs(made.iloc[t] - wanted).max() < 1e-8 * max(1.0, np.abs(wanted).max())
 
 
-@pytest.mark.parametrize(("step", "lag"), [(1, 0), (1, 1), (3, 0), (7, 1), (5, 4)])
+@pytest.mark.parametrize(("step", "lag"), [(1, 1), (3, 0), (5, 4)])
 def test_steps_and_lags(step, lag):
-    X = returns(n=90, seed=3)
+    X = returns(n=75, seed=3)
     wanted = loop(X, 50, lag=lag, step=step, rho_min=0.95)
     made = rolling(X, 50, step=step, lag=lag, rho_min=0.95)
     assert np.array_equal(np.isnan(made.outputs), np.isnan(wanted))
     assert np.nanmax(np.abs(made.outputs - wanted)) < 1e-8
-    assert len(made) == len(range(49, 90, step))
-
-
-def test_many_columns():
-    X = returns(n=140, p=30, seed=5)
-    wanted = loop(X, 120, rho_min=0.95, step=7)
-    made = rolling(X, 120, step=7, rho_min=0.95)
-    assert np.nanmax(np.abs(made.outputs - wanted)) < 1e-8
-    assert set(made.status["status"]) == {"optimal"}
+    assert len(made) == len(range(49, 75, step))
 
 
 def test_figures_are_those_of_single_fits():
     X = frame(n=90, seed=1)
     panel = rolling(X, 60, rho_min=0.95)
+    figures = panel.to_frame()
     for t in (59, 70, 89):
         single = CORAL(rho_min=0.95).fit(X.iloc[t - 59 : t + 1])
         label = X.index[t]
         assert panel.status.loc[label, "status"] == single.result_.status
-        assert panel.threshold.loc[label, "lower"] == pytest.approx(
-            single.threshold_.value, abs=1e-9
-        )
-        assert panel.threshold.loc[label, "upper"] >= single.threshold_.lower
-        assert panel.objective.loc[label, "objective"] == pytest.approx(
-            single.result_.objective, abs=1e-9
-        )
-        gap = panel.objective.loc[label, "objective"] - panel.objective.loc[label, "lower_bound"]
-        assert abs(gap) < 1e-9
-        measured = single.measured_
-        assert panel.objective.loc[label, "before"] == pytest.approx(
-            measured.largest_correlation_before, abs=1e-9
-        )
-        assert panel.objective.loc[label, "after"] == pytest.approx(
-            measured.largest_correlation, abs=1e-7
-        )
+        row, measured = figures.loc[label], single.measured_
+        assert row["threshold"] == pytest.approx(single.threshold_.value, abs=1e-9)
+        assert row["threshold_upper"] >= single.threshold_.lower
+        assert row["objective"] == pytest.approx(single.result_.objective, abs=1e-9)
+        assert abs(row["objective"] - row["lower_bound"]) < 1e-9
+        assert row["largest_before"] == pytest.approx(measured.largest_correlation_before, abs=1e-9)
+        assert row["largest_after"] == pytest.approx(measured.largest_correlation, abs=1e-7)
         assert np.allclose(panel.fidelity.loc[label], single.fidelity_, atol=1e-9)
         model = panel.model(label)
         assert np.array_equal(model.T_, single.T_)
     T = [panel.model(label).T_ for label in X.index[59:61]]
     assert np.allclose(panel.turnover.iloc[1], np.abs(T[1] - T[0]).sum(axis=0), atol=1e-8)
     assert panel.turnover.iloc[0].isna().all()
-    table = panel.to_frame()
-    assert (table["min_fidelity"] >= 0.95).all()
-    assert table.index.equals(X.index[59:])
+    assert (figures["min_fidelity"] >= 0.95).all()
+    assert figures.index.equals(X.index[59:])
     assert "31 windows" in panel.summary()
     assert repr(panel).startswith("Panel(31 windows of 5 outputs: ")
     assert "\n" not in repr(panel)
 
 
-@settings(max_examples=4, deadline=None)
-@given(
-    changed=st.integers(0, 79), lag=st.sampled_from([0, 1]), size=st.sampled_from([1e-3, 1.0, 30.0])
+@pytest.mark.parametrize(
+    ("changed", "lag", "size"),
+    [(0, 0, 30.0), (41, 1, 1e-3), (58, 0, 1.0), (63, 1, 30.0), (79, 1, 1.0)],
 )
 def test_no_look_ahead(changed, lag, size):
-    X = returns(n=80, p=4, seed=2)
+    X = returns(n=80, p=4, seed=2) / 10.0 ** np.linspace(-4, 3, 4)
     other = X.copy()
     other[changed] += size * np.array([1.0, -2.0, 0.5, 3.0])
     options = {"lag": lag, "rho_min": 0.96}
@@ -155,7 +136,7 @@ def test_no_look_ahead(changed, lag, size):
 
 
 def test_number_of_processes_changes_nothing():
-    X = returns(n=260, seed=4)
+    X = returns(n=120, seed=4)
     alone = rolling(X, 30, rho_min=0.95)
     with joblib.parallel_config(backend="threading"):
         together = rolling(X, 30, rho_min=0.95, n_jobs=3)
@@ -163,23 +144,12 @@ def test_number_of_processes_changes_nothing():
     assert alone.to_frame().equals(together.to_frame())
 
 
-def test_expanding_and_refits():
+def test_expanding_windows():
     X = frame(n=120)
     expanding = rolling(X, 50, expanding=True, rho_min=0.95)
     for t in (49, 80, 119):
         single = CORAL(rho_min=0.95).fit(X.iloc[: t + 1])
         assert np.allclose(expanding.outputs.iloc[t], single.transform(X.iloc[[t]])[0], atol=1e-8)
-    monthly = rolling(X, 40, lag=1, refit="MS", rho_min=0.95)
-    for t in (60, 90, 119):
-        first = np.flatnonzero(
-            (X.index.year == X.index[t].year) & (X.index.month == X.index[t].month)
-        )[0]
-        single = CORAL(rho_min=0.95).fit(X.iloc[first - 40 : first])
-        assert np.allclose(monthly.outputs.iloc[t], single.transform(X.iloc[[t]])[0], atol=1e-8)
-    every_tenth = rolling(X, 40, refit=10, rho_min=0.95)
-    assert np.array_equal(
-        every_tenth.outputs, rolling(X, 40, step=10, rho_min=0.95).outputs, equal_nan=True
-    )
 
 
 def test_windows_of_time():
@@ -204,8 +174,8 @@ def test_windows_of_time():
 
 
 def test_pandas_and_polars_agree():
-    X = frame(n=130).reset_index()
-    X["group"] = np.where(np.arange(130) % 3 == 0, "a", "b")
+    X = frame(n=70).reset_index()
+    X["group"] = np.where(np.arange(70) % 3 == 0, "a", "b")
     X.loc[20, "size"] = np.nan
     options = {"window": "40D", "on": "date", "by": "group", "rho_min": 0.95, "min_rows": 8}
     first = rolling(X, **options)
@@ -270,15 +240,6 @@ def test_singular_windows_follow_the_rules_of_singular_tables():
         rolling(X, 25, rho_min=0.6, on_singular="raise")
 
 
-def test_fewer_rows_than_columns():
-    X = returns(n=10, p=10)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        panel = rolling(X, 8, rho_min=0.8)
-        single = CORAL(rho_min=0.8).fit(X[1:9])
-    assert np.allclose(panel.outputs[8], single.transform(X[8:9])[0], atol=1e-8)
-
-
 def test_groups():
     X = frame(n=150).reset_index(drop=True)
     keys = np.random.default_rng(1).choice(["x", "y", "z"], 150)
@@ -321,8 +282,6 @@ def test_small_groups_are_reported():
         ({"by": "sector"}, InvalidArgumentError, "There is no column"),
         ({"rho_min": 1.5}, InvalidFloorError, "1.5"),
         ({"rho_mni": 0.9}, TypeError, "rho_mni"),
-        ({"refit": "often"}, InvalidArgumentError, "calendar frequency .*'often'"),
-        ({"refit": "MS", "step": 5}, InvalidArgumentError, "both say when"),
     ],
 )
 def test_questions_that_are_invalid(asked, error, words):

@@ -108,7 +108,6 @@ PANELS: dict[str, dict[str, Settings]] = {
             default=0,
         ),
         "--step": _option("Rows from one window to the next.", "ROWS", type=_number(1), default=1),
-        "--refit": _option("A new model every N windows, or every W, MS, QS.", "N|PERIOD"),
         "--min-rows": _option("Complete rows that a window needs [all].", "ROWS", type=_number(2)),
         "--halflife": _option("Age at which a row counts half.", "ROWS", type=float),
         "--expanding": _flag("Windows begin with the first row."),

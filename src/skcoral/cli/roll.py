@@ -41,7 +41,6 @@ def roll(options: Namespace) -> int:
         check_target(options, spelled=spelled)
         settings = {name: getattr(options, name) for name in _AS_GIVEN} | {
             "window": _number_or_text(options.window),
-            "refit": None if options.refit is None else _number_or_text(options.refit),
             "n_jobs": options.jobs,
             "rho_min": floors_by_name(options.rho_min, data.names),
         }

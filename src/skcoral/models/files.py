@@ -8,14 +8,11 @@ computed again, in plain floats, and the certificate is left to ``check``.
 
 from __future__ import annotations
 
-import io
 import math
 import os
 import platform
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import sklearn
@@ -28,7 +25,7 @@ from skcoral.core.arrays import Array
 from skcoral.core.deficiency import Deficiency, Relation
 from skcoral.core.display import printable
 from skcoral.core.files import replacing
-from skcoral.core.limits import current, read_file
+from skcoral.core.limits import read_file
 from skcoral.core.results import Decorrelation, Threshold
 from skcoral.data.correlation import CorrelationEstimate
 from skcoral.data.effects import Measured
@@ -151,7 +148,7 @@ def load_model(path: str | os.PathLike[str]) -> CORAL:
 
 
 def save_moments(moments: Moments, path: str | os.PathLike[str]) -> None:
-    """Write moments to a ``.json`` or ``.npz`` file, to be merged elsewhere.
+    """Write moments to a JSON file, to be merged elsewhere.
 
     Sums over rows leave the site; rows do not. An existing file is replaced.
 
@@ -160,7 +157,7 @@ def save_moments(moments: Moments, path: str | os.PathLike[str]) -> None:
     moments : Moments
         Of the rows at this site.
     path : path
-        Where to write; its ending says how.
+        Where to write.
 
     Examples
     --------
@@ -170,22 +167,14 @@ def save_moments(moments: Moments, path: str | os.PathLike[str]) -> None:
     >>> from skcoral.data.moments import Moments, merge_all
     >>> wine, folder = load_wine(), tempfile.mkdtemp()
     >>> save_moments(Moments.from_rows(wine.data[:80], names=wine.names), f"{folder}/one.json")
-    >>> save_moments(Moments.from_rows(wine.data[80:], names=wine.names), f"{folder}/two.npz")
-    >>> files = [f"{folder}/one.json", f"{folder}/two.npz"]
+    >>> save_moments(Moments.from_rows(wine.data[80:], names=wine.names), f"{folder}/two.json")
+    >>> files = [f"{folder}/one.json", f"{folder}/two.json"]
     >>> merge_all(load_moments(path) for path in files).n_rows
     178
     """
-    path = Path(path)
-    if path.suffix not in (".json", ".npz"):
-        label = printable(str(path))
-        raise ModelFileError(f"{label}: moments are written to a .json or a .npz file.")
-    state = moments.state()
+    content = _CODEC.encode({"versions": _versions(), "moments": moments.state()})
     with replacing(path) as stream:
-        if path.suffix == ".npz":
-            np.savez(stream, format=f"{_MOMENTS} {FORMAT_VERSION}", **state)
-        else:
-            content = _CODEC.encode({"versions": _versions(), "moments": state})
-            stream.write(sealed(_MOMENTS, FORMAT_VERSION, content).encode())
+        stream.write(sealed(_MOMENTS, FORMAT_VERSION, content).encode())
 
 
 def load_moments(path: str | os.PathLike[str]) -> Moments:
@@ -216,17 +205,8 @@ def load_moments(path: str | os.PathLike[str]) -> Moments:
     2
     """
     with _reading(path) as data:
-        if Path(path).suffix == ".json":
-            content = unsealed(data, _MOMENTS, FORMAT_VERSION, {"versions", "moments"})
-            return Moments.from_state(_CODEC.decode(content["moments"], dict))
-        _refuse_large_arrays(data)
-        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-            if str(arrays["format"]) != f"{_MOMENTS} {FORMAT_VERSION}":
-                raise ValueError(
-                    f"expected {_MOMENTS} of version {FORMAT_VERSION}, found "
-                    f"{str(arrays['format'])!r}"
-                )
-            return Moments.from_state({**arrays, "names": arrays["names"].tolist()})
+        content = unsealed(data, _MOMENTS, FORMAT_VERSION, {"versions", "moments"})
+        return Moments.from_state(_CODEC.decode(content["moments"], dict))
 
 
 @contextmanager
@@ -239,18 +219,11 @@ def _reading(path: str | os.PathLike[str]) -> Iterator[bytes]:
         raise ModelFileError(str(error)) from error
     try:
         yield data
-    except (*DAMAGED, zipfile.BadZipFile, EOFError, OSError, RuntimeError) as error:
+    except DAMAGED as error:
         told = str(error)[:300].rstrip(".")
         raise ModelFileError(
             f"{label}: {told}. Get the file again from where it came: it is truncated or altered."
         ) from error
-
-
-def _refuse_large_arrays(data: bytes) -> None:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        size = sum(entry.file_size for entry in archive.infolist())
-    if size > current().model_bytes:
-        raise ValueError(f"the arrays unpack to {size:,} bytes. {current().remedy('model_bytes')}")
 
 
 def _versions() -> dict[str, str]:

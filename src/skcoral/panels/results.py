@@ -41,12 +41,6 @@ class Panel(Drawn):
         ``status`` ("exact", "optimal", "best_found", "not_converged" as in a single fit; "short":
         fewer than ``min_rows`` complete rows; "refused": no model, see ``reason``), the number of
         complete ``rows`` and of ``missing`` ones, the label of the ``first`` row, and ``reason``.
-    threshold : DataFrame
-        ρ★ of each window, between ``lower`` and ``upper``; missing for a singular one, whose
-        threshold takes as long as its solution and is left to ``model(t).threshold_``.
-    objective : DataFrame
-        Residual of each window and its ``lower_bound``; the largest correlation ``before`` and
-        ``after``.
     fidelity : DataFrame
         Correlation of each output with its source, within its window.
     turnover : DataFrame
@@ -76,9 +70,6 @@ class Panel(Drawn):
 
     _pictures: ClassVar[Mapping[str, str]] = {"windows": "WindowsDisplay"}
 
-    def _some(self, **columns: str) -> Any:
-        return self._frame(self.keys, {name: self.columns[of] for name, of in columns.items()})
-
     def _outputs_of(self, what: str) -> Any:
         values = self.by_output[what]
         return self._frame(self.keys, {name: values[:, k] for k, name in enumerate(self.names)})
@@ -86,24 +77,8 @@ class Panel(Drawn):
     @cached_property
     def status(self) -> Any:
         """How each window ended, and the rows it has."""
-        return self._some(
-            status="status", rows="rows", missing="missing", first="first", reason="reason"
-        )
-
-    @cached_property
-    def threshold(self) -> Any:
-        """The largest common fidelity under exact decorrelation, between two bounds."""
-        return self._some(lower="threshold", upper="threshold_upper")
-
-    @cached_property
-    def objective(self) -> Any:
-        """Residual and its lower bound; largest correlation before and after."""
-        return self._some(
-            objective="objective",
-            lower_bound="lower_bound",
-            before="largest_before",
-            after="largest_after",
-        )
+        names = ("status", "rows", "missing", "first", "reason")
+        return self._frame(self.keys, {name: self.columns[name] for name in names})
 
     @cached_property
     def fidelity(self) -> Any:
@@ -118,8 +93,12 @@ class Panel(Drawn):
     def to_frame(self) -> Any:
         """One row per window, with all figures: those of single outputs by their weakest or mean.
 
-        ``min_fidelity`` is that of the output ``weakest``, which counts the outputs where several
-        share it ("3 of 12"), and ``turnover`` is a mean over outputs.
+        ``threshold`` and ``threshold_upper`` are bounds of ρ★ (missing for a singular window, whose
+        threshold takes as long as its solution and is left to ``model(t).threshold_``),
+        ``objective`` is the residual above its ``lower_bound``, and ``largest_before`` and
+        ``largest_after`` are the largest correlations. ``min_fidelity`` is that of the output
+        ``weakest``, which counts the outputs where several share it ("3 of 12"), and ``turnover``
+        is a mean over outputs.
         """
         return self._frame(self.keys, self.columns)
 

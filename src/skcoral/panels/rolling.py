@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -29,7 +28,6 @@ def rolling(
     min_rows: int | None = None,
     halflife: float | None = None,
     expanding: bool = False,
-    refit: Any = None,
     n_jobs: int | None = None,
     callback: Callable[[int, int], object] | None = None,
     **settings: Any,
@@ -67,8 +65,6 @@ def rolling(
         ``sample_weight`` ``0.5 ** (age / halflife)``.
     expanding : bool, default=False
         Windows begin with the first row; ``window`` is then the least number of rows.
-    refit : int or str, optional
-        A new model only with every so many windows, or with each calendar period ("W", "MS", "QS").
     n_jobs : int, optional
         Processes, as in joblib. The outputs do not depend on it.
     callback : callable, optional
@@ -105,15 +101,8 @@ def rolling(
     True
     """
     rows = read(X, by=by, on=on)
-    how = rule(
-        window,
-        len(rows.names),
-        expanding=expanding,
-        step=step,
-        lag=lag,
-        min_rows=min_rows,
-        refit=refit,
-    )
+    cut_by = {"expanding": expanding, "step": step, "lag": lag, "min_rows": min_rows}
+    how = rule(window, len(rows.names), **cut_by)
     return _panel(rows, how, Solver(rows.names, settings, halflife), n_jobs, callback)
 
 
@@ -170,17 +159,16 @@ def grouped(
     return _panel(rows, how, Solver(rows.names, settings), n_jobs, callback)
 
 
-def _times(rows: Rows, how: Rule) -> tuple[Any, Any]:
-    """Nanoseconds in the order of the sorted rows, and time zone, where windows need them."""
+def _times(rows: Rows, how: Rule) -> Any:
+    """Nanoseconds in the order of the sorted rows, where windows need them."""
     if not how.needs_times:
-        return None, None
+        return None
     if not rows.dated:
         raise InvalidTableError(
             "Windows of time need dates: give on= the name of the column that holds them, or a "
             "table with a date index."
         )
-    times, zone = check_times(rows.labels, f"`{rows.label}`")
-    times = times[rows.order]
+    times = check_times(rows.labels, f"`{rows.label}`")[rows.order]
     for key, part in rows.groups:
         back = np.flatnonzero(np.diff(times[part]) < 0)
         if len(back):
@@ -190,7 +178,7 @@ def _times(rows: Rows, how: Rule) -> tuple[Any, Any]:
                 f"{int(rows.order[part][back[0] + 1])} is earlier than the one before. Sort them "
                 "first."
             )
-    return times, zone
+    return times
 
 
 def _panel(
@@ -200,11 +188,11 @@ def _panel(
     n_jobs: int | None,
     callback: Callable[[int, int], object] | None,
 ) -> Panel:
-    times, zone = _times(rows, how)
+    times = _times(rows, how)
     names = solver.output_names
     complete: Any = ~np.isnan(rows.values).any(axis=1)
     parts = [part for _, part in rows.groups]
-    windows = cut(complete, times, replace(how, zone=zone), parts)
+    windows = cut(complete, times, how, parts)
     outputs, figures, warned = run(
         rows.values, complete, windows, solver, n_jobs=n_jobs, callback=callback
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -79,8 +79,7 @@ class Roller:
         before = len(self._values)
         everything = np.concatenate([self._values, rows])
         if self.needs_times:
-            new, zone = check_times(times, "The column of dates")
-            self.rule = replace(self.rule, zone=zone)
+            new = check_times(times, "The column of dates")
             self._times = np.concatenate([self._times, new])
             if np.any(np.diff(self._times) < 0):
                 back = int(np.flatnonzero(np.diff(self._times) < 0)[0]) + 1 + self.gone

@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.core.arrays import Array
 from skcoral.core.validation import check_count, shown_value
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 
-RULE_OPTIONS = ("expanding", "step", "lag", "min_rows", "refit")
+RULE_OPTIONS = ("expanding", "step", "lag", "min_rows")
 _FAR = 2**40  # rows: further than any table goes
 
 
@@ -25,8 +24,7 @@ _FAR = 2**40  # rows: further than any table goes
 class Rule:
     """How windows are cut: ``rows`` or ``span`` (nanoseconds) back, every ``step`` rows.
 
-    With neither, all rows of a group are one window, which every row belongs to. ``period`` turns
-    times, local to ``zone``, into numbers of calendar periods, where a new model begins with each.
+    With neither, all rows of a group are one window, which every row belongs to.
     """
 
     min_rows: int
@@ -35,13 +33,11 @@ class Rule:
     expanding: bool = False
     step: int = 1
     lag: int = 0
-    period: Any = None
-    zone: Any = None
 
     @property
     def needs_times(self) -> bool:
-        """Whether windows are spans of time, or models begin with calendar periods."""
-        return self.span is not None or self.period is not None
+        """Whether windows are spans of time."""
+        return self.span is not None
 
 
 def rule(
@@ -52,7 +48,6 @@ def rule(
     step: int = 1,
     lag: int = 0,
     min_rows: int | None = None,
-    refit: Any = None,
 ) -> Rule:
     """Validate the options, which are those of :func:`skcoral.panels.rolling`."""
     rows = span = None
@@ -62,21 +57,12 @@ def rule(
     else:
         rows = min(check_count("window", window, minimum=2), _FAR)
         least = rows
-    period = None
-    step = check_count("step", step)
-    if isinstance(refit, str):
-        period = _periods(refit)
-        if step > 1:
-            raise InvalidArgumentError(
-                f"step={step} and refit={refit!r} both say when a new model begins: give one."
-            )
-    elif refit is not None:
-        step *= check_count("refit", refit)
+    step = min(check_count("step", step), _FAR)
     least = least if min_rows is None else check_count("min_rows", min_rows, minimum=2)
     if rows is not None and not expanding and least > rows:
         raise InvalidArgumentError(f"min_rows={least} rows never fit into a window of {rows}.")
     lag = min(check_count("lag", lag, minimum=0), _FAR)
-    return Rule(least, rows, span, expanding, min(step, _FAR), lag, period)
+    return Rule(least, rows, span, expanding, step, lag)
 
 
 @dataclass
@@ -134,13 +120,7 @@ def _cut_group(complete: Any, times: Any, rule: Rule, anchor: int | None) -> tup
     usable = np.flatnonzero(seen[row + 1] - seen[begin] >= rule.min_rows)
     ends = np.empty(0, dtype=np.intp)
     if anchor is not None or len(usable):
-        beginning = int(usable[0]) if anchor is None else anchor
-        if rule.period is None:
-            ends = np.arange(beginning, n, rule.step)
-        else:
-            number = rule.period(times, rule.zone)
-            turns = np.flatnonzero(np.diff(number, prepend=number[0]) != 0) - rule.lag
-            ends = np.unique(np.concatenate([[beginning], turns[turns > beginning]]))
+        ends = np.arange(int(usable[0]) if anchor is None else anchor, n, rule.step)
     return begin[ends], ends, np.searchsorted(ends, row - rule.lag, side="right") - 1
 
 
@@ -161,47 +141,8 @@ def _nanoseconds(span: Any) -> int:
     return length
 
 
-def _periods(frequency: str) -> Any:
-    """A function from nanoseconds to the number of the calendar period."""
-    import pandas as pd
-
-    try:
-        code = pd.tseries.frequencies.to_offset(frequency)
-        name = _period_name(code.rule_code)
-        pd.period_range("2000", periods=1, freq=name)
-        if code.n < 1:
-            raise ValueError("it does not go forward")
-    except (ValueError, TypeError, AttributeError) as error:
-        raise InvalidArgumentError(
-            "refit must be a number of windows, or a calendar frequency such as 'W' (weeks), 'MS' "
-            f"(months) or '2QS' (every second quarter); got {shown_value(frequency)}."
-        ) from error
-
-    def number(times: Array, zone: Any) -> Any:
-        local = pd.DatetimeIndex(times, tz="UTC").tz_convert(zone).tz_localize(None)
-        return local.to_period(name).astype("int64") // code.n
-
-    return number
-
-
-def _period_name(code: str) -> str:
-    """The periods that begin, or end, where an offset says: 'MS' and 'ME' are both months."""
-    import calendar
-
-    kind, _, month = code.partition("-")
-    kind = kind.removeprefix("B") or kind
-    if kind in ("MS", "ME"):
-        return "M"
-    if kind in ("QS", "QE", "YS", "YE"):
-        months = [name.upper() for name in calendar.month_abbr]
-        # what begins with a month ends with the one before
-        end = months.index(month) if kind[1] == "E" else (months.index(month) - 2) % 12 + 1
-        return f"{kind[0]}-{months[end]}"
-    return code
-
-
-def check_times(times: Any, what: str) -> tuple[Any, Any]:
-    """Return times as nanoseconds and their time zone, refused where a date is missing."""
+def check_times(times: Any, what: str) -> Any:
+    """Return times as nanoseconds, refused where a date is missing."""
     import pandas as pd
 
     for text in (cell for cell in times if isinstance(cell, str)):
@@ -219,4 +160,4 @@ def check_times(times: Any, what: str) -> tuple[Any, Any]:
         ) from error
     if index.hasnans:
         raise InvalidTableError(f"{what} has rows without a date: fill or drop them.")
-    return index.as_unit("ns").asi8, index.tz
+    return index.as_unit("ns").asi8
