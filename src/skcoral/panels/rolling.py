@@ -101,7 +101,12 @@ def rolling(
     True
     """
     rows = read(X, by=by, on=on)
-    cut_by = {"expanding": expanding, "step": step, "lag": lag, "min_rows": min_rows}
+    cut_by: dict[str, Any] = {
+        "expanding": expanding,
+        "step": step,
+        "lag": lag,
+        "min_rows": min_rows,
+    }
     how = rule(window, len(rows.names), **cut_by)
     return _panel(rows, how, Solver(rows.names, settings, halflife), n_jobs, callback)
 
