@@ -20,7 +20,6 @@ from skcoral.certificates import check
 from skcoral.choosing import compare_floors
 from skcoral.core.files import Outputs
 from skcoral.datasets import load_wine
-from skcoral.show.sentences import beside_zca
 
 FOLDER = Path("demo")
 
@@ -58,7 +57,15 @@ def main() -> int:
             "PCA": pca(R).fidelity,
         },
     )
-    print(f"{indented(beside_zca(exact.fidelity, zca_cor(R).fidelity))}\n")
+    zca = zca_cor(R).fidelity
+    ahead = int((zca > exact.fidelity + 1e-9).sum())
+    beside = (
+        f"ZCA-cor has a higher fidelity than CORAL at ρ★ for {ahead} of {len(zca)} variables, and "
+        f"the highest mean that exact decorrelation allows ({zca.mean():.4f} against "
+        f"{exact.fidelity.mean():.4f}); CORAL at ρ★ has the higher minimum "
+        f"({exact.fidelity.min():.4f} against {zca.min():.4f})."
+    )
+    print(f"{indented(beside)}\n")
 
     print("4. The files")
     written = write_tables(

@@ -4,7 +4,6 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -214,40 +213,6 @@ def test_markdown_has_one_line_per_cell_and_no_broken_row(result):
     least = f"{row.ours:.6f}"
     assert f"| ρ_min = 0.30 | p=6: min fidelity | 0.3000 | {least} | +6.6e-01 |" in text
     assert f"{row.ours:.7f}" not in text
-
-
-class Page(HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.open, self.cells, self.links = [], 0, []
-
-    def handle_starttag(self, tag, attrs):
-        if tag != "meta":
-            self.open.append(tag)
-        self.cells += tag == "td"
-        self.links += [value for name, value in attrs if name in ("src", "href")]
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-
-def test_html_is_well_formed_and_needs_no_other_file(result):
-    page = Page()
-    page.feed(result("dense-frontiers").to_html())
-    assert page.open == []
-    assert page.cells == 34 * 8 + 5
-    assert page.links == ["#dense-frontiers"]
-
-
-def test_html_keeps_short_cells_whole_and_breaks_long_ones(result):
-    found = result("text")
-    page = found.to_html()
-    for verdict in found.counts:
-        assert f"<td>{verdict}</td>" in page.replace("&#x27;", "'")
-    for name, kind in (("row", ""), ("paper", ' class="number"'), ("gap", ' class="number"')):
-        assert f'<th scope="col"{kind}>{name}</th>' in page
-    long = max((row.why for row in found.rows), key=len)
-    assert f'<td class="long">{long}</td>' in page
 
 
 def test_nothing_of_ours_is_stored():

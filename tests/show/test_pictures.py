@@ -18,7 +18,6 @@ from skcoral.show.pictures import (
     CorrelationDisplay,
     FidelityDisplay,
     FrontierDisplay,
-    GeometryDisplay,
     TransformDisplay,
     WindowsDisplay,
 )
@@ -27,7 +26,6 @@ DISPLAYS = [
     CorrelationDisplay,
     FidelityDisplay,
     FrontierDisplay,
-    GeometryDisplay,
     TransformDisplay,
 ]
 
@@ -193,19 +191,7 @@ def test_only_solved_numbers_are_written_on_the_curve(wine):
     np.testing.assert_array_equal(solved.get_ydata(), curve.objective)
 
 
-def test_geometry_needs_three_variables_and_axes_in_three_dimensions(fitted, wine):
-    with pytest.raises(InvalidArgumentError, match="three variables, got matrices of shape"):
-        GeometryDisplay.from_estimator(fitted)
-    display = GeometryDisplay.from_estimator(CORAL(0.9).fit(wine.to_frame().iloc[:, :3]))
-    assert display.names == wine.names[:3]
-    assert np.allclose(display.R, wine.correlation[:3, :3])
-    with pytest.raises(ValueError, match="projection='3d'"):
-        display.plot(ax=Figure().subplots(2, 2))
-    four = Figure().subplots(1, 4, subplot_kw={"projection": "3d"})
-    assert display.plot(ax=four).axes_ == tuple(four)
-
-
-@pytest.mark.parametrize("p", [2, 40])
+@pytest.mark.parametrize("p", [2, 25])
 def test_labels_do_not_run_into_each_other(p):
     R = make_system(p)
     names = [f"variable number {j:06d}" for j in range(p)]  # as long as a label may be
@@ -258,19 +244,15 @@ def test_the_frontier_of_composites_is_their_own():
 
 def test_results_that_a_display_has_no_numbers_for():
     R = make_system(4)
-    th, answer, curve = api.threshold(R), api.decorrelate(R, 0.9), api.frontier(R, [0.9])
+    answer, curve = api.decorrelate(R, 0.9), api.frontier(R, [0.9])
     for draw in (
         lambda: FidelityDisplay.from_result(curve),
         lambda: TransformDisplay.from_result(curve),
         lambda: CorrelationDisplay.from_result(curve, R),
         lambda: FrontierDisplay.from_result(answer),
-        lambda: GeometryDisplay.from_result(th, R),
-        lambda: GeometryDisplay.from_result(curve, R),
     ):
         with pytest.raises(InvalidArgumentError, match="from_result of this display takes a"):
             draw()
-    with pytest.raises(InvalidArgumentError, match="composites"):
-        GeometryDisplay.from_result(api.decorrelate(R, 0.9, anchors=np.eye(4)[:, :2]), R)
 
 
 def test_dependent_variables_leave_a_level_above_zero():

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from skcoral import CORAL, decorrelate, frontier, maximize_fidelity, threshold
-from skcoral.baselines import zca_cor
 from skcoral.datasets import load_wine
 from skcoral.show import sentences
 
@@ -81,15 +80,6 @@ def test_frontiers():
         "The least sum of squared residual correlations of 2 variables for 5 floors from 0.948683 "
         "to 1.\nIt is 0 up to ρ★ = 0.948683 and 0.36 at a floor of 1.\nAll points are certified."
     )
-
-
-def test_fidelities_beside_those_of_zca():
-    coral, zca = threshold(HEAVY).fidelity, zca_cor(HEAVY).fidelity
-    said = sentences.beside_zca(coral, zca)
-    assert said.startswith("ZCA-cor has a higher fidelity than CORAL at ρ★ for 1 of 3 variables")
-    assert f"({zca.mean():.4f} against {coral.mean():.4f})" in said
-    assert f"higher minimum ({coral.min():.4f} against {zca.min():.4f})" in said
-    assert "the same fidelity" in sentences.beside_zca(coral, coral)
 
 
 @pytest.mark.parametrize(

@@ -18,13 +18,12 @@ def reproduce(options: Namespace) -> int:
     number = whole_number(table)
     if number is not None and 1 <= number <= len(paper.TABLES):
         table = paper.TABLES[number - 1]
-    check_ending(output, (".md", ".html"), "the comparison")
+    check_ending(output, (".md",), "the comparison")
     with all_or_none(options.force, output) as outputs:
         with console.progress("Recomputing the paper's numbers"):
             comparison = paper.reproduce(table)
         if output is not None:
-            html = output.suffix.lower() == ".html"
-            outputs.write_text(output, comparison.to_html() if html else comparison.to_markdown())
+            outputs.write_text(output, comparison.to_markdown())
     written = [] if output is None else [str(output)]
     status = NOT_CERTIFIED if comparison.counts.get("unexplained") else OK
     if options.json:

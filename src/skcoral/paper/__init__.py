@@ -1,9 +1,9 @@
-"""The paper's numbers as data, their reproduction, its protocol and its figure."""
+"""The paper's numbers as data, their reproduction, and its protocol."""
 
 from skcoral.paper.numbers import TABLES, Cell, paper_numbers
 from skcoral.paper.protocol import ProtocolRun, protocol_from, run_protocol
 from skcoral.paper.reproduction import Reproduction, Row, reproduce
-from skcoral.paper.study import Study, wine_geometry
+from skcoral.paper.study import Study
 from skcoral.paper.verdicts import VERDICTS
 
 __all__ = [
@@ -18,5 +18,4 @@ __all__ = [
     "protocol_from",
     "reproduce",
     "run_protocol",
-    "wine_geometry",
 ]

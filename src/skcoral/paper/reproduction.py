@@ -1,4 +1,4 @@
-"""The paper beside this package, cell by cell, as a table, as Markdown and as one HTML page."""
+"""The paper beside this package, cell by cell, as a table and as Markdown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from skcoral.paper.numbers import TABLES, TITLES, Cell, paper_numbers
 from skcoral.paper.quantities import QUANTITIES
 from skcoral.paper.study import Study
 from skcoral.paper.verdicts import VERDICTS, judge
-from skcoral.show.report.templating import fill
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 _COLUMNS = ("table", "row", "column", "paper", "ours", "difference", "verdict", "gap", "why")
 
 _TITLE = "The paper, reproduced"
-#: Longer cells are broken into lines; shorter ones stay whole.
-_SHORT = 28
 _HEADER = ("row", "column", "paper", "ours", "difference", "gap", "verdict", "why")
 _INTRO = (
     "Every cell of every table of the paper “CORAL: Constrained Oblique Rotation with Anchored "
@@ -119,27 +116,20 @@ class Reproduction:
         return pd.DataFrame(self.records())
 
     def to_markdown(self) -> str:
-        """Write the comparison as Markdown, one table of it per table of the paper."""
-        lines = [f"# {_TITLE}", "", _INTRO, "", self._summary(), ""]
-        for table in _tables(self):
-            lines += [f"## {table.title} (`{table.label}`)", ""]
-            lines += ["| " + " | ".join(table.header) + " |", "|" + "---|" * len(table.header)]
-            lines += ["| " + " | ".join(map(_escaped, row)) + " |" for row in table.rows]
-            lines += [""]
+        """Write the comparison as Markdown: an overview, then one table per table of the paper."""
+        found = Counter((row.table, row.verdict) for row in self.rows)
+        tables: dict[str, list[list[str]]] = {}
+        for row in self.rows:
+            tables.setdefault(row.table, []).append(_cells(row))
+        counts = [
+            [f"`{label}`", str(len(rows)), *(str(found[label, v] or "–") for v in self.counts)]
+            for label, rows in tables.items()
+        ]
+        lines = [f"# {_TITLE}", "", _INTRO, "", self._summary(), "", "## What comes out", ""]
+        lines += _markdown_table(("table", "cells", *self.counts), counts)
+        for label, rows in tables.items():
+            lines += [f"## {TITLES[label]} (`{label}`)", "", *_markdown_table(_HEADER, rows)]
         return "\n".join(lines)
-
-    def to_html(self) -> str:
-        """Write the comparison as HTML that needs no other file; needs the ``report`` extra."""
-        return fill(
-            "reproduction.html",
-            title=_TITLE,
-            kind="scikit-coral",
-            wide=True,
-            said=[_INTRO, self._summary()],
-            tables=_tables(self),
-            labels=TITLES,
-            kind_of=_kind,
-        )
 
     def _summary(self) -> str:
         return f"{self.verdicts}. Computed by scikit-coral {__version__} in {self.seconds:.1f} s."
@@ -189,38 +179,11 @@ def _row(study: Study, cell: Cell) -> Row:
     return Row(**vars(cell), ours=finding.ours, verdict=verdict, gap=finding.gap, why=why)
 
 
-@dataclass(frozen=True)
-class Table:
-    """One table of the comparison, as text."""
-
-    label: str
-    title: str
-    header: Sequence[str]
-    rows: list[list[str]]
-
-    @property
-    def kinds(self) -> list[str]:
-        """How each column's name is set: like most of its cells."""
-        columns = zip(*(map(_kind, row) for row in self.rows), strict=True)
-        return [Counter(kinds).most_common(1)[0][0].replace("long", "") for kinds in columns]
-
-
-def _escaped(cell: str) -> str:
-    """A cell of Markdown, which a bar inside it (as in |offdiag|) would end."""
-    return f"`{cell}`" if cell in TITLES else cell.replace("|", "\\|")
-
-
-def _tables(result: Reproduction) -> list[Table]:
-    """How many cells of each table got each verdict, then every table."""
-    found = Counter((row.table, row.verdict) for row in result.rows)
-    labels = list(dict.fromkeys(row.table for row in result.rows))
-    cells = {label: [_cells(row) for row in result.rows if row.table == label] for label in labels}
-    counts = [
-        [label, str(len(cells[label])), *(str(found[label, v] or "–") for v in result.counts)]
-        for label in labels
-    ]
-    tables = [Table("overview", "What comes out", ("table", "cells", *result.counts), counts)]
-    return tables + [Table(label, TITLES[label], _HEADER, cells[label]) for label in labels]
+def _markdown_table(header: Sequence[str], rows: list[list[str]]) -> list[str]:
+    """Lines of a table; a bar inside a cell (as in |offdiag|) would end it."""
+    cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    lines = [list(header), ["---"] * len(header), *cells]
+    return [f"| {' | '.join(line)} |" for line in lines] + [""]
 
 
 def _cells(row: Row) -> list[str]:
@@ -243,10 +206,3 @@ def _ours(row: Row) -> str:
 def _shown(value: Any, form: str) -> str:
     """A value in a format; a dash where there is none."""
     return "–" if value is None or value != value else format(value, form)
-
-
-def _kind(cell: str) -> str:
-    """How a cell is set: numbers to the right, long text in lines."""
-    if cell[:1].isdigit() or (cell[:1] in tuple("+-–") and len(cell) < 12):
-        return "number"
-    return "long" if len(cell) > _SHORT else ""

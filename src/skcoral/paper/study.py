@@ -1,4 +1,4 @@
-"""The paper's five systems and its figure, and the answers to its problems, each computed once."""
+"""The paper's five systems, and the answers to its problems, each computed once."""
 
 from __future__ import annotations
 
@@ -16,15 +16,12 @@ from skcoral.core.results import Decorrelation
 from skcoral.core.validation import check_count
 from skcoral.datasets import load_wine, make_system, wdi_correlation
 from skcoral.paper.protocol import protocol_from
-from skcoral.show.pictures.geometry import GeometryDisplay
 from skcoral.solvers.support import support_from_threshold
 
 Answer = TypeVar("Answer")
 
 #: Correlations above this allow a coefficient in the paper's support restriction.
 SUPPORT_CUT = 0.15
-#: The three variables of Wine that bind its threshold the most by the paper's subset bound.
-WINE_TRIPLE = ("total_phenols", "flavanoids", "od280/od315_of_diluted_wines")
 
 
 class Study:
@@ -109,18 +106,3 @@ class Study:
             ("sparse", system, alpha),
             lambda: sparse_pca(R, alpha=alpha, rows=normal_rows(R), method="lars"),
         )
-
-
-def wine_geometry(rho_min: float = 0.9) -> GeometryDisplay:
-    """Compute Figure 1 for the three Wine variables of the paper's strongest subset bound.
-
-    Examples
-    --------
-    >>> from skcoral.paper import wine_geometry
-    >>> wine_geometry(0.9).names
-    ('total_phenols', 'flavanoids', 'od280/od315_of_diluted_wines')
-    """
-    wine = load_wine()
-    chosen = [wine.names.index(name) for name in WINE_TRIPLE]
-    R = wine.correlation[np.ix_(chosen, chosen)]
-    return GeometryDisplay(R, decorrelate(R, rho_min).T, rho_min, names=WINE_TRIPLE)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from skcoral.core.arrays import Array
 from skcoral.core.display import short, shortened
 from skcoral.core.results import Decorrelation, Frontier, Threshold
 from skcoral.core.solution import Budget, VifLimit
@@ -184,19 +183,6 @@ def proved_points(curve: Frontier) -> str:
     return (
         f"{count} of {len(curve)} points {'is' if count == 1 else 'are'} not certified; the "
         f"widest gap is {float(curve.gap.max()):.2g}."
-    )
-
-
-def beside_zca(coral: Array, zca: Array) -> str:
-    """How fidelities at ρ★ compare with those of ZCA-cor, whose mean is the highest there is."""
-    ahead = int((zca > coral + 1e-9).sum())
-    if not ahead:
-        return "ZCA-cor and CORAL at ρ★ have the same fidelity for every variable."
-    return (
-        f"ZCA-cor has a higher fidelity than CORAL at ρ★ for {ahead} of {len(coral)} variables, "
-        f"and the highest mean that exact decorrelation allows ({zca.mean():.4f} against "
-        f"{coral.mean():.4f}); CORAL at ρ★ has the higher minimum ({coral.min():.4f} against "
-        f"{zca.min():.4f})."
     )
 
 

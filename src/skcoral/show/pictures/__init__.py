@@ -7,14 +7,12 @@ when something is drawn; no global setting of it is changed.
 
 from skcoral.show.pictures.fidelity import FidelityDisplay, HoldoutDisplay, WindowsDisplay
 from skcoral.show.pictures.frontier import FrontierDisplay
-from skcoral.show.pictures.geometry import GeometryDisplay
 from skcoral.show.pictures.matrices import CorrelationDisplay, TransformDisplay
 
 __all__ = [
     "CorrelationDisplay",
     "FidelityDisplay",
     "FrontierDisplay",
-    "GeometryDisplay",
     "HoldoutDisplay",
     "TransformDisplay",
     "WindowsDisplay",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -50,9 +50,7 @@ class Display:
         After :meth:`plot`; ``axes_`` where there are several.
     """
 
-    #: Rows and columns of axes, and how these are made.
-    _grid: ClassVar[tuple[int, int]] = (1, 1)
-    _axes_settings: ClassVar[Mapping[str, Any]] = {}
+    _parts: ClassVar[int] = 1  # axes side by side
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -67,18 +65,16 @@ class Display:
 
         One axes is cut in parts where the picture has several.
         """
-        rows, columns = self._grid
-        n = rows * columns
+        n = self._parts
         if ax is None:
             import matplotlib.pyplot as plt
 
             figure = plt.figure(figsize=self._size(), layout="constrained")
-            places: list[Any] = [(rows, columns, k + 1) for k in range(n)]
-            axes = [figure.add_subplot(*place, **self._axes_settings) for place in places]
+            axes = [figure.add_subplot(1, n, k + 1) for k in range(n)]
         elif n > 1 and hasattr(ax, "get_subplotspec"):
             grid = ax.get_subplotspec().subgridspec(1, n)
             ax.set_axis_off()
-            axes = [ax.figure.add_subplot(grid[0, k], **self._axes_settings) for k in range(n)]
+            axes = [ax.figure.add_subplot(grid[0, k]) for k in range(n)]
         else:
             axes = list(np.ravel(ax))
         if len(axes) != n:

@@ -44,7 +44,7 @@ class CorrelationDisplay(_style.Display):
     (0.6, 0.0)
     """
 
-    _grid = (1, 2)
+    _parts = 2
 
     before: Any
     after: Any
