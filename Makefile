@@ -129,10 +129,12 @@ $(DEMO)/.ready: $(LOCK) pyproject.toml | $(DEMO)/bin/python
 	$(DEMO)/bin/python $(PIP_INSTALL) $(EDITABLE)
 	touch $@
 
-# The lock is complete, so nothing is resolved; modules are compiled when they are first imported.
+# The lock is complete, so nothing is resolved, and `pip check` fails if it is not; modules are compiled when
+# they are first imported.
 $(READY): $(LOCK) pyproject.toml | $(BIN)/python
 	$(BIN)/python $(PIP_INSTALL) --no-deps --no-compile --requirement $(LOCK)
 	$(BIN)/python $(PIP_INSTALL) $(EDITABLE)
+	$(BIN)/python -m pip check --disable-pip-version-check
 	touch $@
 
 $(LOWEST)/.ready: requirements/lowest.txt pyproject.toml
