@@ -39,8 +39,8 @@ def files_of(call: Callable[[], Any]) -> set[str]:
 @pytest.mark.parametrize(
     ("call", "most"),
     [
-        (lambda: decorrelate(np.corrcoef(ROWS.T), 0.95), 23),
-        (lambda: CORAL(0.9).fit(ROWS), 35),
+        (lambda: decorrelate(np.corrcoef(ROWS.T), 0.95), 22),
+        (lambda: CORAL(0.9).fit(ROWS), 34),
     ],
     ids=["decorrelate", "fit"],
 )

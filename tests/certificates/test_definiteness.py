@@ -13,7 +13,7 @@ import pytest
 
 from skcoral import decorrelate, threshold
 from skcoral.bounds.arithmetic import Floats
-from skcoral.bounds.definiteness import check_definite, definite, definite_of_any_size
+from skcoral.bounds.dual import check_definite, definite, definite_of_any_size
 from skcoral.certificates import check, prove
 from skcoral.core.linalg import correlation_of_covariance
 from skcoral.exceptions import CertificateError

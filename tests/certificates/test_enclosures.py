@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skcoral.bounds.arithmetic import Balls, Floats
-from skcoral.bounds.enclosures import Enclosure, around, exactly, up_to
+from skcoral.bounds.arithmetic import Balls, Enclosure, Floats, around, exactly, up_to
 from skcoral.bounds.tradeoff import definite
 
 numbers = st.floats(-1e6, 1e6).filter(lambda x: x == 0 or abs(x) > 1e-6)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from skcoral import decorrelate
-from skcoral.bounds.enclosures import exactly
+from skcoral.bounds.arithmetic import exactly
 from skcoral.bounds.frame import criterion_bound
 from skcoral.certificates import check, prove
 from skcoral.core.solution import Certificate

@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 import scipy.linalg as sla
 
-from skcoral.bounds.arithmetic import Floats
-from skcoral.bounds.enclosures import Enclosure
+from skcoral.bounds.arithmetic import Enclosure, Floats
 from skcoral.bounds.exact import floor_room, mean_room, rest_room
-from skcoral.bounds.factored import factor_bound
 from skcoral.bounds.frame import threshold_bound
+from skcoral.bounds.rank import factor_bound
 from skcoral.bounds.tradeoff import (
     complete_square,
     conjugate,

@@ -11,7 +11,7 @@ import pytest
 
 from skcoral import decorrelate, maximize_fidelity
 from skcoral.bounds.arithmetic import Floats
-from skcoral.bounds.factored import factor_bound
+from skcoral.bounds.rank import factor_bound
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
 from skcoral.certificates.certify import rechecked_by_factor
 from skcoral.core.solution import Budget

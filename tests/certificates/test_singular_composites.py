@@ -12,7 +12,7 @@ import pytest
 
 from skcoral import CORAL, decorrelate, frontier, maximize_fidelity
 from skcoral.bounds.arithmetic import Floats
-from skcoral.bounds.definiteness import check_definite
+from skcoral.bounds.dual import check_definite
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
 from skcoral.core.results import Decorrelation
 from skcoral.core.solution import Certificate

@@ -16,9 +16,8 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from skcoral.bounds.arithmetic import Arithmetic
+from skcoral.bounds.arithmetic import Arithmetic, Enclosure, exactly
 from skcoral.bounds.dual import numbers
-from skcoral.bounds.enclosures import Enclosure, exactly
 from skcoral.core.arrays import Array
 from skcoral.exceptions import CertificateError
 

@@ -1,13 +1,20 @@
-"""Dual points as they are handed over: numbers of the right shape, or an error."""
+"""Dual points as they are handed over: numbers of the right shape, and proofs of definiteness.
+
+A bound holds for any dual point whose multipliers are not negative and whose matrices are positive
+definite; the former is looked up, the latter proved in spite of rounding.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
+import scipy.linalg as sla
 from numpy.typing import NDArray
 
+from skcoral.bounds.arithmetic import UNIT, WIDER, Arithmetic
 from skcoral.core.arrays import Array
 from skcoral.exceptions import CertificateError
 
@@ -72,3 +79,103 @@ def _told(shape: tuple[int, ...]) -> str:
     if len(shape) == 1:
         return f"{shape[0]} numbers"
     return " by ".join(map(str, shape)) + " numbers"
+
+
+_LARGE = 400  # from here on an eigenvalue is bounded instead of the inverse
+
+
+class Proof(Protocol):
+    """That a matrix A is positive definite."""
+
+    def inverse_form(self, z: Array) -> float:
+        """Upper bound of ``tr(ZᵀA⁻¹Z)``, but for rounding, from the sizes of the entries of Z."""
+
+
+@dataclass(frozen=True)
+class Definite:
+    """A proof by a nonsingular K with ``‖K A Kᵀ - I‖ ≤ doubt < 1``.
+
+    ``A⁻¹ ⪯ KᵀK / (1 - doubt)``; ``factor`` is a Cholesky factor, ``inverse`` is K.
+    """
+
+    factor: Array
+    inverse: Array
+    doubt: float
+
+    def inverse_form(self, z: Array) -> float:  # noqa: D102
+        y = np.abs(self.inverse) @ z
+        return float(np.sum(y * y)) / (1 - self.doubt)
+
+
+@dataclass(frozen=True)
+class LeastEigenvalue:
+    """A proof by a lower bound of the eigenvalues."""
+
+    value: float
+
+    def inverse_form(self, z: Array) -> float:  # noqa: D102
+        return float(np.sum(z * z)) / self.value
+
+
+def definite(arithmetic: Arithmetic, A: Array, radius: Array | None = None) -> Definite | None:
+    """Prove that ``A``, known within ``radius``, is positive definite; None where that fails."""
+    diagonal = np.diag(A)
+    if not np.all(diagonal > 0):
+        return None
+    # Powers of two make the diagonal nearly one without a rounding.
+    d = np.ldexp(1.0, -(np.frexp(diagonal)[1] // 2))
+    scaled = A * np.outer(d, d)
+    factor, info = sla.lapack.dpotrf(scaled, lower=1, clean=1)
+    if info != 0:
+        return None
+    K, info = sla.lapack.dtrtri(factor, lower=1)
+    if info != 0 or not np.isfinite(K).all():
+        return None
+    error = arithmetic.enclosed(K, scaled, K.T, minus=np.eye(len(A))).size()
+    if radius is not None:
+        size = np.abs(K)
+        error = error + size @ (radius * np.outer(d, d)) @ size.T
+    doubt = float(np.sqrt(np.sum(error * error)) * WIDER)
+    if not doubt < 1:
+        return None
+    return Definite(factor / d[:, None], K * d[None, :], doubt)
+
+
+def definite_of_any_size(arithmetic: Arithmetic, A: Array, radius: Array) -> Proof | None:
+    """Prove that ``A`` is positive definite; for large ones a lower bound of its eigenvalues.
+
+    If floating-point Cholesky ends for ``A - c I``, no eigenvalue of ``A`` lies below ``c`` less
+    ``(n + 2) u tr A`` (Rump, 2006).
+    """
+    n, trace = len(A), float(np.trace(A))
+    if n <= _LARGE:
+        return definite(arithmetic, A, radius)
+    if not np.all(np.diag(A) > 0) or not np.isfinite(trace):
+        return None
+    doubt = 2 * (n + 4) * UNIT * trace + float(radius.sum(axis=1).max())
+    c = 0.5 * float(sla.eigvalsh(A, subset_by_index=[0, 0], check_finite=False)[0])
+    if c > 2 * doubt and sla.lapack.dpotrf(A - c * np.eye(n), lower=1)[1] == 0:
+        return LeastEigenvalue(c - doubt)
+    return None
+
+
+def first_definite(attempts: Iterable[tuple[Any, Any]], problem: str) -> tuple[Any, Any]:
+    """Return the first attempt with a proof."""
+    for what, proof in attempts:
+        if proof is not None:
+            return what, proof
+    raise CertificateError(problem)
+
+
+def check_definite(arithmetic: Arithmetic, R: Array, *, slack: float = 0.0) -> None:
+    """Refuse a correlation matrix that is not proved to have eigenvalues above ``-slack``.
+
+    The completed squares hold for no other: a transformation can be arbitrarily large along an
+    eigenvector whose eigenvalue is not positive.
+    """
+    if definite(arithmetic, R + slack * np.eye(len(R))) is None:
+        least = float(np.linalg.eigvalsh(R)[0])
+        raise CertificateError(
+            f"R is singular, or so nearly that its rank is not certain (an eigenvalue of about "
+            f"{least:.1e}), and the result is about a matrix of full rank."
+        )

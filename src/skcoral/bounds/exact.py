@@ -18,11 +18,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral.bounds.arithmetic import Arithmetic, Floats
+from skcoral.bounds.arithmetic import Arithmetic, Enclosure, Floats, exactly, up_to
 from skcoral.bounds.dual import multipliers_and_matrix
-from skcoral.bounds.enclosures import Enclosure, exactly, up_to
-from skcoral.bounds.outputs import Outputs
-from skcoral.bounds.tradeoff import complete_square
+from skcoral.bounds.tradeoff import Outputs, complete_square
 from skcoral.core.arrays import Array
 from skcoral.exceptions import CertificateError
 

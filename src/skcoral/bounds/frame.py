@@ -16,10 +16,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from skcoral.bounds.arithmetic import Arithmetic, column_dots
-from skcoral.bounds.definiteness import definite, first_definite
-from skcoral.bounds.dual import numbers
-from skcoral.bounds.enclosures import Enclosure, exactly, up_to
+from skcoral.bounds.arithmetic import Arithmetic, Enclosure, column_dots, exactly, up_to
+from skcoral.bounds.dual import definite, first_definite, numbers
 from skcoral.bounds.tradeoff import Floors
 from skcoral.core.arrays import Array
 from skcoral.core.solution import Certificate

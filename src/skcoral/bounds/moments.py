@@ -23,10 +23,9 @@ from itertools import combinations, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral.bounds.arithmetic import Arithmetic
+from skcoral.bounds.arithmetic import UNIT, WIDER, Arithmetic, Enclosure, exactly
 from skcoral.bounds.columns import Column
-from skcoral.bounds.definiteness import definite, first_definite
-from skcoral.bounds.enclosures import UNIT, WIDER, Enclosure, exactly
+from skcoral.bounds.dual import definite, first_definite
 from skcoral.core.arrays import Array
 from skcoral.exceptions import CertificateError
 

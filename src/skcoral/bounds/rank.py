@@ -25,16 +25,16 @@ nothing is lost: K is the Schur complement.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from skcoral.bounds.arithmetic import Arithmetic
-from skcoral.bounds.definiteness import Definite, definite, first_definite
-from skcoral.bounds.dual import numbers
-from skcoral.bounds.enclosures import WIDER, Enclosure, around, down, exactly, up_to
-from skcoral.bounds.frame import floors_of_columns, from_columns, from_dual
-from skcoral.bounds.tradeoff import complete_square
+from skcoral.bounds.arithmetic import WIDER, Arithmetic, Enclosure, around, down, exactly, up_to
+from skcoral.bounds.dual import Definite, definite, first_definite, numbers
+from skcoral.bounds.frame import criterion_bound, floors_of_columns, from_columns, from_dual, spent
+from skcoral.bounds.tradeoff import complete_square, tradeoff_bound
 from skcoral.core.arrays import Array
+from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 
 _LOWERED = (1e-13, 1e-12, 1e-11, 1e-10)  # of η, relative to the largest square
@@ -162,3 +162,66 @@ def _solved(kappa: Array, V: Array, B: Array) -> Array:
     X[:, J] = both[:r].T
     X[:, P] = (B[:, P] - both[r:].T @ V[:, P]) / kappa[P]
     return X
+
+
+@dataclass(frozen=True)
+class DualBound:
+    """A lower bound of the criterion, and its slopes in the floors.
+
+    ``tangent`` holds the bound that grows linearly with a common floor, of D2 (``of_squares``) or
+    of the criterion itself, and the sum of its slopes.
+    """
+
+    bound: Enclosure
+    slopes: Array
+    tangent: tuple[Enclosure, Enclosure]
+    of_squares: bool = True
+
+    def highest_floor(self, budget: float, criterion: str, floor: float) -> float:
+        """A common floor that no transformation within the budget exceeds; infinite for none."""
+        p, limit = len(self.slopes), exactly(budget)
+        if criterion == "worst" and self.of_squares:
+            limit = limit.square() * max(p * (p - 1) / 2, 1.0)
+        bound, slope = self.tangent
+        top = float(((limit - bound) / slope + floor).upper)
+        return np.inf if np.isnan(top) else top
+
+
+def factor_bound(
+    dual: Certificate,
+    criterion: str,
+    pair_weights: Array | None,
+    rho_min: Array,
+    A: Array,
+    arithmetic: Arithmetic,
+) -> DualBound:
+    """What a dual point proves about the outputs of ``AᵀA``."""
+    arrays, (r, p) = dual.arrays, A.shape
+    lam = numbers(arrays["multipliers"], (p,), "`multipliers`", nonnegative=True)
+    if dual.kind == "tradeoff":
+        floors = floors_of_columns(A, rho_min, arithmetic)
+        square = np.eye(r), A, lam, arrays["H"]
+        bound = tradeoff_bound(arithmetic, *square, floors, criterion, pair_weights)
+        return DualBound(bound, 2.0 * lam, _tangent(bound, lam), of_squares=False)
+    if pair_weights is not None:
+        if lam.any() or dual.kind != "frame":
+            raise CertificateError("a frame is not combined with pair weights.")
+        return DualBound(exactly(0.0), np.zeros(p), _tangent(exactly(0.0), lam))
+    if dual.kind == "rank":
+        if criterion != "squared":
+            raise CertificateError("the kind 'rank' is for the squared criterion.")
+        bound = rank_bound(arrays, rho_min, A, arithmetic)
+        if not np.isfinite([bound.lower, bound.upper]).all():
+            raise CertificateError("the dual point proves nothing.")
+        return DualBound(bound, 2.0 * lam, _tangent(bound, lam))
+    squares = from_dual(*spent(arrays, "multipliers", rho_min, A, arithmetic), p)
+    bound, slopes = criterion_bound(criterion, squares, p), 2.0 * lam
+    if not slopes.any() and criterion == "absolute":
+        bound = bound.at_least(float(p - r))  # by the projection on the null space
+    if slopes.any() and criterion == "worst":
+        slopes = slopes * (0.5 * float(bound.lower) / float(squares.lower))
+    return DualBound(bound, slopes, _tangent(squares, lam))
+
+
+def _tangent(bound: Enclosure, lam: Array) -> tuple[Enclosure, Enclosure]:
+    return bound, (exactly(lam) * 2.0).total()

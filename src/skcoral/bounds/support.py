@@ -19,16 +19,15 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg as sla
 
-from skcoral.bounds.arithmetic import Arithmetic, Floats
+from skcoral.bounds.arithmetic import UNIT, Arithmetic, Enclosure, Floats, around, exactly, up_to
 from skcoral.bounds.columns import Proved, proved_columns
-from skcoral.bounds.definiteness import (
+from skcoral.bounds.dual import (
     Proof,
     definite,
     definite_of_any_size,
     first_definite,
+    numbers,
 )
-from skcoral.bounds.dual import numbers
-from skcoral.bounds.enclosures import UNIT, Enclosure, around, exactly, up_to
 from skcoral.bounds.moments import MomentDual, Spheres, moment_bound, unpacked
 from skcoral.bounds.tradeoff import along, conjugate
 from skcoral.core.arrays import Array

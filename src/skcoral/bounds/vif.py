@@ -18,12 +18,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from skcoral.bounds.arithmetic import Arithmetic, Floats
-from skcoral.bounds.definiteness import definite
-from skcoral.bounds.dual import numbers
-from skcoral.bounds.enclosures import UNIT, Enclosure, exactly
-from skcoral.bounds.outputs import Outputs
-from skcoral.bounds.tradeoff import complete_square
+from skcoral.bounds.arithmetic import UNIT, Arithmetic, Enclosure, Floats, exactly
+from skcoral.bounds.dual import definite, numbers
+from skcoral.bounds.tradeoff import Outputs, complete_square
 from skcoral.core.arrays import Array
 from skcoral.exceptions import CertificateError
 

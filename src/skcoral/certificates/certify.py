@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from skcoral.bounds.arithmetic import Floats, many_digits
-from skcoral.bounds.factored import DualBound
 from skcoral.bounds.frame import certified_factor
+from skcoral.bounds.rank import DualBound
 from skcoral.certificates.evaluation import (
     Attained,
     evaluate,

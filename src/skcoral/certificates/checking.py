@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skcoral.bounds.arithmetic import PRECISION, Arithmetic, Balls, Floats
-from skcoral.bounds.definiteness import check_definite
+from skcoral.bounds.dual import check_definite
 from skcoral.certificates.claims import check_decorrelation
 from skcoral.certificates.ledger import Check
 from skcoral.certificates.reading import certificate_info, check_distinct, claimed_matrix

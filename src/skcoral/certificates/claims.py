@@ -10,9 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from skcoral.bounds.arithmetic import Arithmetic
+from skcoral.bounds.arithmetic import Arithmetic, Enclosure, exactly
 from skcoral.bounds.dual import multipliers_and_matrix, number, numbers
-from skcoral.bounds.enclosures import Enclosure, exactly
 from skcoral.bounds.exact import floor_room
 from skcoral.bounds.vif import least_unique, limited_room
 from skcoral.certificates import supports

@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral.bounds.arithmetic import Arithmetic, column_dots
+from skcoral.bounds.arithmetic import Arithmetic, Enclosure, around, column_dots, exactly
 from skcoral.bounds.dual import numbers
-from skcoral.bounds.enclosures import Enclosure, around, exactly
 from skcoral.bounds.exact import floor_room, mean_room, rest_room
-from skcoral.bounds.factored import DualBound, factor_bound
-from skcoral.bounds.outputs import Outputs
+from skcoral.bounds.rank import DualBound, factor_bound
 from skcoral.bounds.support import support_bound
-from skcoral.bounds.tradeoff import residual, tradeoff_bound
+from skcoral.bounds.tradeoff import Outputs, residual, tradeoff_bound
 from skcoral.certificates.reading import check_fields
 from skcoral.core.arrays import Array
 from skcoral.core.lowrank import largest_residuals

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skcoral.bounds.arithmetic import Arithmetic
-from skcoral.bounds.definiteness import definite
+from skcoral.bounds.dual import definite
 from skcoral.bounds.frame import certified_factor, factor_error, factors_apart
 from skcoral.core.arrays import Array
 from skcoral.core.tolerances import FACTOR_TOL

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral.bounds.arithmetic import UNIT
 from skcoral.bounds.columns import in_range, projected, supports_at
 from skcoral.bounds.dual import numbers
-from skcoral.bounds.enclosures import UNIT
 from skcoral.certificates.evaluation import prices_of
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.reading import agree

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skcoral.bounds.arithmetic import Arithmetic
+from skcoral.bounds.arithmetic import Arithmetic, Enclosure, exactly, up_to
 from skcoral.bounds.dual import multipliers_and_matrix
-from skcoral.bounds.enclosures import Enclosure, exactly, up_to
 from skcoral.bounds.exact import rest_room
 from skcoral.bounds.frame import threshold_bound
-from skcoral.bounds.outputs import Outputs
-from skcoral.bounds.tradeoff import complete_square, floors_of
+from skcoral.bounds.tradeoff import Outputs, complete_square, floors_of
 from skcoral.certificates.evaluation import FactorOutputs
 from skcoral.certificates.ledger import FrameLedger, Ledger
 from skcoral.certificates.reading import (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skcoral.bounds.arithmetic import Floats
-from skcoral.bounds.factored import factor_bound
+from skcoral.bounds.rank import factor_bound
 from skcoral.core.solution import Certificate
 
 

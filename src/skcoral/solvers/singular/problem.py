@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from skcoral.bounds.arithmetic import Floats
-from skcoral.bounds.factored import DualBound, factor_bound
+from skcoral.bounds.rank import DualBound, factor_bound
 from skcoral.core.arrays import Array, column_dots, to_device, to_host
 from skcoral.core.criteria import Criterion
 from skcoral.core.problem import Callback
