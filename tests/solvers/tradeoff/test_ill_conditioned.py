@@ -209,3 +209,15 @@ def test_one_direction_that_carries_half_of_the_variance(criterion):
     assert answer.status == "optimal"
     assert answer.n_iter < 60
     assert check(answer, R).passed
+
+
+def test_outputs_without_floors_beside_a_smooth_kernel():
+    """Eigenvalues down to 1e-8: rounding in completed outputs adds up over a thousand pairs."""
+    p = 55
+    R = sla.toeplitz(np.exp(-((np.arange(p) / 15.0) ** 2))) + 1e-8 * np.eye(p)
+    R /= R[0, 0]
+    floors = np.random.default_rng(1043).choice([0.0, 0.5], p)
+    result = decorrelate(R, floors, criterion="absolute")
+    assert result.status == "optimal"
+    assert check(result, R).passed
+    assert np.abs(result.correlation - np.eye(p))[floors == 0].max() < 1e-10

@@ -23,6 +23,7 @@ from skcoral.core.arrays import (
     block_symmetric,
     block_triangular,
     column_dots,
+    columns_joined,
     diagonal,
     identity,
     inner,
@@ -146,6 +147,7 @@ def complete(
     missed = rest[:0]
     if len(rest):
         T, best = complete_exactly(R, floors, members, T, (known or {}).get(bind.tobytes()))
+        T = _without_rounding(R, T, bind)
         if not best.feasible:  # ``members`` was too small
             short = best.fidelity < floors[rest] - _MISSED
             missed = rest[short] if short.any() else rest
@@ -153,6 +155,27 @@ def complete(
     lam[dual.members] = dual.lam
     H = extended(dual.H, dual.members, np.setdiff1d(np.arange(p), dual.members), R)
     return Candidate(lam, H, T, bind, missed)
+
+
+def _without_rounding(R: Any, T: Any, kept: NDArray[np.bool_]) -> Any:
+    """Take out what rounding left of the correlations of completed outputs; ``kept`` stay.
+
+    With R nearly singular these are off by cond(R) roundings, and the absolute sum adds up the
+    errors of all pairs. To first order in ``E = TᵀRT - I`` the others lose the kept outputs times
+    ``G_kk⁻¹ E_kc``, and half of their own ``E_cc``.
+    """
+    if gram_rounding(R, T) > 0:
+        return T
+    E = gram_defect(R, T)
+    k, c, every = np.flatnonzero(kept), np.flatnonzero(~kept), np.arange(len(kept))
+    change = 0.5 * submatrix(T, every, c) @ submatrix(E, c, c)
+    if len(k):
+        G = plus_diagonal(submatrix(E, k, k), 1.0)
+        mix = library(R).linalg.solve(G, submatrix(E, k, c))
+        change = change + submatrix(T, every, k) @ mix
+    order = np.argsort(np.concatenate([k, c]))
+    nothing = zeros((len(kept), len(k)), T)
+    return T - submatrix(columns_joined([nothing, change]), every, order)
 
 
 def extended(H: Any, members: Index, rest: Index, R: Any) -> Any:
