@@ -1,4 +1,4 @@
-"""Rows in batches, Dask DataFrames, and pictures."""
+"""Rows in batches, and pictures."""
 
 import tracemalloc
 
@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.panels import grouped, rolling
+from skcoral.exceptions import InvalidTableError
+from skcoral.panels import rolling
 from skcoral.panels.streaming import Roller
 from skcoral.show.pictures import WindowsDisplay
 
@@ -77,30 +77,6 @@ def test_rows_of_a_stream_come_in_order():
     roller.push(X.iloc[:40], X.index[:40])
     with pytest.raises(InvalidTableError, match="earlier than the one before"):
         roller.push(X.iloc[30:], X.index[30:])
-
-
-@pytest.mark.filterwarnings("ignore::FutureWarning")
-def test_groups_of_a_dask_table():
-    dd = pytest.importorskip("dask.dataframe")
-    X = frame(n=160).reset_index(names="date")
-    X["desk"] = np.where(np.arange(160) % 3 == 0, "a", "b")
-    table = dd.from_pandas(X.drop(columns="date"), npartitions=4)
-    panel = grouped(table, by="desk", rho_min=0.95)
-    wanted = grouped(X.drop(columns="date"), by="desk", rho_min=0.95)
-    assert repr(panel) == "DaskPanel(5 columns in 4 partitions, computed when asked for)"
-    made = panel.outputs.compute(scheduler="synchronous").sort_index()
-    assert list(made.columns) == list(wanted.outputs.columns)
-    names = [f"f{j}" for j in range(4)]
-    assert np.allclose(made[names], wanted.outputs[names], atol=1e-8)
-    figures = panel.windows.compute(scheduler="synchronous").sort_values("desk")
-    assert figures["desk"].tolist() == ["a", "b"]
-    assert np.allclose(figures["threshold"], wanted.to_frame()["threshold"].sort_index(), atol=1e-9)
-    windows = grouped(table, by="desk", window=30, lag=1, rho_min=0.95)
-    rolled = windows.outputs.compute(scheduler="synchronous").sort_index()
-    again = grouped(X.drop(columns="date"), by="desk", window=30, lag=1, rho_min=0.95).outputs
-    assert np.allclose(rolled[names], again[names], atol=1e-8, equal_nan=True)
-    with pytest.raises(InvalidArgumentError, match="must name columns"):
-        grouped(table, by="sector")
 
 
 def test_the_picture_has_the_numbers_of_the_windows():

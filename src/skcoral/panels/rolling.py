@@ -120,14 +120,13 @@ def grouped(
     n_jobs: int | None = None,
     callback: Callable[[int, int], object] | None = None,
     **settings: Any,
-) -> Any:
+) -> Panel:
     """Decorrelate each group of rows by a model of its own.
 
     Parameters
     ----------
-    X : DataFrame (pandas, polars or Dask)
-        The rows. Of a Dask DataFrame the groups are distributed, and the result holds Dask
-        DataFrames, computed when asked for.
+    X : DataFrame (pandas or polars)
+        The rows.
     by : str, list of str or array-like
         Columns or index levels whose values are groups, or one label per row.
     window : int, str or timedelta, optional
@@ -141,7 +140,7 @@ def grouped(
     Returns
     -------
     Panel
-        With one window for each group; for Dask, a :class:`~skcoral.panels.dask.DaskPanel`.
+        With one window for each group.
 
     Examples
     --------
@@ -152,10 +151,6 @@ def grouped(
     >>> panel.status["status"].tolist()
     ['exact', 'exact']
     """
-    if hasattr(X, "map_partitions"):
-        from skcoral.panels.dask import grouped_dask
-
-        return grouped_dask(X, by, window=window, min_rows=min_rows, **settings)
     if window is not None:
         each: dict[str, Any] = {"n_jobs": n_jobs, "callback": callback}
         return rolling(X, window, by=by, min_rows=min_rows, **each, **settings)

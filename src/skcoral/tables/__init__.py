@@ -1,6 +1,6 @@
 """Tables in and out: one reader of batches, one writer of files, one description of columns.
 
-:mod:`skcoral.tables.dask` needs the ``dask`` extra, the readers need ``tables``.
+Reading and writing need the ``tables`` extra.
 """
 
 from importlib import import_module
