@@ -132,7 +132,7 @@ if __name__ == "__main__":
     try:
         with open(sys.argv[1], encoding="utf-8") as stream:
             verify(json.load(stream), *map(np.load, sys.argv[2:3]))
-    except (ValueError, LookupError, TypeError, ArithmeticError) as error:  # such as a part missing
+    except (ValueError, LookupError, TypeError, ArithmeticError, AttributeError) as error:
         problems.append(str(error))
     except NotImplementedError as left:
         sys.exit(print(left) or 2)

@@ -72,7 +72,7 @@ def problems(verifier: str, content: Any, matrix: Any) -> list[str]:
     found.clear()
     try:
         VERIFIERS[verifier]["verify"](content, matrix)
-    except (ValueError, LookupError, TypeError, ArithmeticError) as error:  # as its program does
+    except (ValueError, LookupError, TypeError, ArithmeticError, AttributeError) as error:
         found.append(str(error))
     return list(found)
 
@@ -411,3 +411,13 @@ def test_as_programs(tmp_path: Path) -> None:
     full.write_text(text_of("squared").replace('"squared"', '"worst"'), "utf-8")
     code, told = run(FULL, full)
     assert (code, told.count("refused: ") > 0) == (1, True)
+
+
+def test_a_proof_without_its_factor_is_refused(tmp_path: Path) -> None:
+    """A verifier answers with a refusal, not with a traceback."""
+    file = json.loads(text_of("rank, threshold"))
+    del file["content"]["result"]["certificate"]["arrays"]["factor"]
+    path = tmp_path / "lie.json"
+    path.write_text(signed(file), "utf-8")
+    code, told = run(SINGULAR, path)
+    assert (code, told.startswith("refused: ")) == (1, True)

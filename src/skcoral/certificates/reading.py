@@ -42,7 +42,6 @@ PARTS: dict[str, tuple[set[str], set[str]]] = {
         {"S", "weights", "pairs", "floors", "support", "slope"},
         {"bound", "criterion"},
     ),
-    "support/least-norm": ({"P", "eta", "support", "slope"}, {"bound", "criterion", "norm"}),
 }
 
 #: What proves a bound on the floor within a limit on the VIF.

@@ -120,7 +120,7 @@ def frame_certificate(
     if norm == "frobenius":
         value = from_squares(criterion, value, max(space.k * (space.k - 1) / 2, 1.0))
     arrays = {"P": 0.5 * (P + P.T), "eta": bound.eta, "support": space.mask.astype(np.float64)}
-    info = {"bound": name, "criterion": criterion, "norm": norm}
+    info = {"bound": "frame", "criterion": criterion, "norm": norm}
     return LowerBound(value, name, Certificate("support", arrays, info))
 
 
