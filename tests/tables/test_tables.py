@@ -334,12 +334,6 @@ def test_name_and_content_must_agree():
         open_table(CSV, name="people.xlsx")
 
 
-@pytest.mark.parametrize("where", ["missing.csv", "."])
-def test_missing_file_and_empty_folder(tmp_path, where):
-    with pytest.raises(InvalidTableError, match=r"no such file|there is no file"):
-        open_table(tmp_path / where)
-
-
 @pytest.mark.parametrize("part", ["xl/workbook.xml", "xl/worksheets/sheet1.xml"])
 def test_damage_inside_a_workbook_is_reported(part):
     with zipfile.ZipFile(io.BytesIO(workbook([["a", "b"], [1, 2]]))) as good:

@@ -243,7 +243,7 @@ COMMANDS = {
         ("--output", "--force"),
         {
             "--table": _option("Label or number of a table [all].", "NAME", default="all"),
-            "--output": {"help": "The comparison as .md or .html.", "type": Path},
+            "--output": {"help": "The comparison as Markdown (.md).", "type": Path},
         },
     ),
     "demo": _Command(
@@ -274,7 +274,7 @@ COMMANDS = {
 _OVERVIEW = (
     "Decorrelate the columns of a table and keep what each of them means: Constrained Oblique "
     "Rotation with Anchored Loadings, with a certificate.\n\n"
-    "Tables are CSV, TSV, Parquet or Excel files, compressed or not; '-' is standard input."
+    "Tables are CSV, TSV, Parquet, Excel, OpenDocument or Stata files; '-' is standard input."
 )
 _EPILOG = (
     "Commands:\n"

@@ -53,7 +53,7 @@ _REMEDIES: dict[type[CoralError], str] = {
 _WRONG_USE = tuple(_REMEDIES)[:6]
 _FILE_REMEDIES = {
     FileExistsError: "Add --force to replace it, or choose another name.",
-    FileNotFoundError: "Check the name; folders are not made for you.",
+    FileNotFoundError: "Check the name; the folder of an output has to exist.",
     PermissionError: "Choose a file or folder that you may use.",
     IsADirectoryError: "Name a file in it.",
 }

@@ -111,6 +111,14 @@ class ColumnProfile:
         rounding = 8 * np.finfo(np.float64).eps * max(abs(low), abs(high))
         return low if high - low <= rounding else None
 
+    @property
+    def constant(self) -> str:
+        """The one value in words; long codes are equal only in the digits that a float has."""
+        value = self.always
+        if value is None:
+            return ""
+        return f"always {value:g}" + (" in its first 15 digits" if abs(value) >= 2**53 else "")
+
     @cached_property
     def doubt(self) -> Doubt | None:
         """Why a column of numbers is hardly a variable (an id, a counter, years)."""
@@ -141,8 +149,8 @@ class ColumnProfile:
             return "no name"
         if self.first_infinite is not None:
             return f"infinite in {table.unit} {self.first_infinite}"
-        if self.always is not None:
-            return f"always {self.always:g}"
+        if self.constant:
+            return self.constant
         if self.first_bad is None:
             return "" if self.n_numbers > 1 else "only one value"
         row, cell = self.first_bad
@@ -263,11 +271,9 @@ def select_variables(
         )
     fixed = [] if may_be_constant else [n for n in chosen if content.column(n).always is not None]
     if fixed and columns is not None:
-        value = content.column(fixed[0]).always or 0.0
-        kept = " in its first 15 digits" if abs(value) >= 2**53 else ""
         raise InvalidTableError(
-            f"{table.label}: column {fixed[0]!r} is always {value:g}{kept}, and a constant has "
-            f"no correlation.\nLeave it out: --exclude {shlex.quote(fixed[0])}"
+            f"{table.label}: column {fixed[0]!r} is {content.column(fixed[0]).constant}, and a "
+            f"constant has no correlation.\nLeave it out: --exclude {shlex.quote(fixed[0])}"
         )
     aside = set(fixed)
     varying = tuple(name for name in chosen if name not in aside)

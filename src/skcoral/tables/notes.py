@@ -92,6 +92,9 @@ def _coded_notes(columns: Sequence[ColumnProfile]) -> Iterator[str]:
     if repeated:
         told = listing(repeated, _SHOWN, quote="")
         yield f"Used as variables although named like ids: {told}. Leave them out if they are."
+    weights = [name for name, watch in watched if name.lower() == "weight" and watch.low >= 0]
+    for name in weights:  # of a body or of a row: the numbers do not tell
+        yield f"{name} is used as a variable. If it weights the rows, choose it as the weights."
 
 
 def _counted(found: Iterable[Mapping[str, int]]) -> str:
@@ -104,7 +107,7 @@ def _counted(found: Iterable[Mapping[str, int]]) -> str:
 
 def constant_note(columns: Sequence[ColumnProfile]) -> str:
     """Which columns are left out because they never change."""
-    told = [f"{shortened(column.name)} (always {column.always:g})" for column in columns]
+    told = [f"{shortened(column.name)} ({column.constant})" for column in columns]
     return f"Constant, so left out: {listing(told, _SHOWN, quote='')}." if told else ""
 
 

@@ -13,7 +13,6 @@ from skcoral.core.limits import current
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.tables.delimited import open_text
 from skcoral.tables.dialect import refuse_binary
-from skcoral.tables.folders import find_files, is_several, joined
 from skcoral.tables.sources import (
     GZIP,
     OLD_EXCEL,
@@ -42,7 +41,7 @@ _PACKED = {".gz", ".zip"}
 
 
 def open_table(
-    source: str | Path | bytes | BinaryIO | Source | Sequence[str | Path],
+    source: str | Path | bytes | BinaryIO | Source,
     *,
     name: str | None = None,
     format: Format | None = None,
@@ -53,14 +52,12 @@ def open_table(
     na: Sequence[str] = (),
     keep: bool = True,
 ) -> Table:
-    r"""Open a table: a file, a folder of files, ``"-"`` for standard input, or bytes.
+    r"""Open a table: a file, ``"-"`` for standard input, or bytes.
 
     Parameters
     ----------
-    source : path, sequence of paths, bytes or binary file
-        The table. A folder or several files are one table, file after file in the order of their
-        names, and an address (``s3://…``) is read by pyarrow. Compressed text (gzip, a zip of one
-        file) is recognised by content.
+    source : path, bytes or binary file
+        The table. Compressed text (gzip, a zip of one file) is recognised by content.
     name : str, optional
         What to call the table in messages, and whose ending tells the format; the path by default.
     format : {"csv", "tsv", "parquet", "excel", "stata"}, optional
@@ -93,14 +90,7 @@ def open_table(
     ['text', 'number']
     """
     how: dict[str, Any] = {"separator": separator, "decimal": decimal, "encoding": encoding}
-    if is_several(source):
-        label = name or (str(source) if isinstance(source, str | Path) else "the table")
-        how |= {"format": format, "sheet": sheet, "na": na, "keep": False}
-        table = joined(label, find_files(source), lambda one, **more: open_table(one, **how | more))
-        return replace(table, read=keeping(table.read) if keep else table.read)
-    found: Any = source
-    if not isinstance(found, Source):
-        found = find_source(found, name, partial(_refuse_endless, encoding=encoding))
+    found = find_source(source, name, partial(_refuse_endless, encoding=encoding))
     label, named = found.label, format or format_of_name(found.label)
     with readable(label):
         stream = found.open()

@@ -54,7 +54,7 @@ class Source:
 
 
 def find_source(
-    source: str | Path | bytes | BinaryIO,
+    source: str | Path | bytes | BinaryIO | Source,
     name: str | None = None,
     refuse: Callable[[str, bytes], None] | None = None,
 ) -> Source:
@@ -62,6 +62,8 @@ def find_source(
 
     ``refuse`` judges the first bytes of what has no end in sight, before it is copied.
     """
+    if isinstance(source, Source):
+        return source
     if isinstance(source, bytes | bytearray | memoryview):
         data = bytes(source)
         return Source(name or "table", lambda: io.BytesIO(data), len(data))

@@ -1,4 +1,4 @@
-"""Files and folders read in batches give what the whole table gives, and say what is wrong."""
+"""Files read in batches give what the whole table gives, and say what is wrong."""
 
 import os
 import subprocess
@@ -28,23 +28,15 @@ def frame():
     return table
 
 
-@pytest.fixture(params=["parquet", "csv", "folder", "list", "address"])
+@pytest.fixture(params=["parquet", "csv"])
 def table(request, frame, tmp_path):
     """The same table, stored in different ways."""
+    path = tmp_path / f"table.{request.param}"
     if request.param == "csv":
-        frame.to_csv(tmp_path / "table.csv", index=False)
-        return open_table(tmp_path / "table.csv", keep=False)
-    if request.param in ("folder", "list"):
-        folder = tmp_path / "parts"
-        folder.mkdir()
-        for i, start in enumerate(range(0, N, 150)):
-            frame[start : start + 150].to_parquet(folder / f"part-{i}.parquet", row_group_size=70)
-        (folder / "_SUCCESS").write_text("")
-        several = sorted(folder.glob("part*"))
-        return open_table(folder if request.param == "folder" else several, keep=False)
-    frame.to_parquet(tmp_path / "table.parquet", row_group_size=256)
-    path = tmp_path / "table.parquet"
-    return open_table(path.as_uri() if request.param == "address" else path, keep=False)
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path, row_group_size=256)
+    return open_table(path, keep=False)
 
 
 @pytest.mark.parametrize("size", [None, 1, 37])
@@ -132,22 +124,14 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
     assert grown_mib < 23  # the one row group of the file is 31 MiB
 
 
-def test_parts_that_do_not_fit_together(frame, tmp_path):
-    frame[FEATURES].to_parquet(tmp_path / "1.parquet")
-    frame[["a", "b", "c"]].to_parquet(tmp_path / "2.parquet")
-    with pytest.raises(InvalidTableError, match=r"2\.parquet: no column `d`"):
-        CORAL().fit(open_table(tmp_path).frames())
-    (tmp_path / "empty").mkdir()
-    for nothing in (tmp_path / "empty", [tmp_path / "nowhere.parquet"], []):
-        with pytest.raises(InvalidTableError, match=r"no file|is empty"):
-            open_table(nothing)
-
-
-def test_a_folder_of_text_is_read_in_the_order_of_its_names(frame, tmp_path):
-    for name, rows in (("b", frame[200:]), ("a", frame[:200])):
-        rows.to_csv(tmp_path / f"{name}.csv", index=False, decimal=",", sep=";")
-    table = open_table(tmp_path)
-    np.testing.assert_allclose(table.to_numpy(FEATURES), frame[FEATURES], rtol=1e-15)
+def test_a_table_is_one_file(frame, tmp_path):
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    with pytest.raises(InvalidTableError, match="directory"):
+        open_table(tmp_path)
+    with pytest.raises(InvalidArgumentError, match="list"):
+        open_table([tmp_path / "table.csv"])
+    with pytest.raises(InvalidTableError, match=r"nowhere\.parquet"):
+        open_table(tmp_path / "nowhere.parquet")
 
 
 def test_text_is_an_error_about_the_table(table, tmp_path):
