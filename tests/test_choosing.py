@@ -18,7 +18,6 @@ from skcoral.data.moments import Moments
 from skcoral.datasets import make_system, wdi_correlation
 from skcoral.exceptions import (
     InvalidArgumentError,
-    InvalidBudgetError,
     SingularCorrelationError,
 )
 
@@ -134,7 +133,7 @@ def test_limits_of_the_transformer_hold_on_its_outputs(wine):
     ],
 )
 def test_limits_that_are_invalid(wine, settings, message):
-    with pytest.raises((InvalidArgumentError, InvalidBudgetError), match=message):
+    with pytest.raises((InvalidArgumentError, InvalidArgumentError), match=message):
         CORAL(**settings).fit(wine.to_frame())
 
 

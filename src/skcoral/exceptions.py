@@ -8,7 +8,7 @@ Errors are ``CoralError`` and, as a rule, ``ValueError``:
 ...     decorrelate([[1.0, 0.8], [0.8, 1.0]], rho_min=1.5)
 ... except CoralError as error:
 ...     print(f"{type(error).__name__}: {error}")
-InvalidFloorError: A fidelity floor is a correlation between 0 and 1; got 1.5 for every variable.
+InvalidArgumentError: A fidelity floor is a correlation between 0 and 1; got 1.5 for every variable.
 
 Warnings go with an answer that is there, and are filtered as usual; to treat an answer without a
 proof as an error:
@@ -57,24 +57,8 @@ class SingularCorrelationError(InvalidCorrelationError):
         self.redundant = redundant or []
 
 
-class InvalidFloorError(CoralError, ValueError):
-    """A fidelity floor is outside [0, 1] or not a number, or the number of floors is wrong."""
-
-
-class InvalidBudgetError(CoralError, ValueError):
-    """The residual budget is negative or not a finite number."""
-
-
-class InvalidSupportError(CoralError, ValueError):
-    """The support mask (or a bound on coefficients) does not fit the variables."""
-
-
-class InvalidAnchorError(CoralError, ValueError):
-    """The anchors do not define a full-rank set of composites."""
-
-
 class InvalidArgumentError(CoralError, ValueError):
-    """An argument has a value that is not among the accepted ones."""
+    """An argument beside the matrix or the table cannot be used: floors, a budget, a support."""
 
 
 class InfeasibleError(CoralError, ValueError):

@@ -16,7 +16,7 @@ from skcoral.bounds.dual import check_definite
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
 from skcoral.core.results import Decorrelation
 from skcoral.core.solution import Certificate
-from skcoral.exceptions import CertificateError, InvalidAnchorError
+from skcoral.exceptions import CertificateError, InvalidArgumentError
 
 from .test_files import FULL, problems
 
@@ -82,7 +82,7 @@ def test_dependent_composites_are_refused_before_the_work() -> None:
         lambda: frontier(R, anchors=B),
         lambda: CORAL(0.5, anchors=B.to_numpy()).fit(table),
     ):
-        with pytest.raises(InvalidAnchorError, match=r"depend on each other: .* rank 2"):
+        with pytest.raises(InvalidArgumentError, match=r"depend on each other: .* rank 2"):
             ask()
 
 

@@ -23,7 +23,6 @@ from skcoral.data.moments import Moments
 from skcoral.data.wide import duplicates
 from skcoral.datasets import load_wine, make_system
 from skcoral.exceptions import (
-    InvalidAnchorError,
     InvalidArgumentError,
     InvalidCorrelationError,
     InvalidTableError,
@@ -72,7 +71,7 @@ def test_anchors_that_count_as_dependent() -> None:
     Y /= np.linalg.norm(Y, axis=0)
     rate = (1.0 - Y[:, 0] @ Y[:, 1]) / 1e-6  # 1 - r is proportional to the square of the step
     Problem.of(R, anchors=pair(np.sqrt(2 * 3e-12 / rate)))  # the ratio of eigenvalues: 3e-12
-    with pytest.raises(InvalidAnchorError, match="`anchor1` = `anchor0`"):
+    with pytest.raises(InvalidArgumentError, match="`anchor1` = `anchor0`"):
         Problem.of(R, anchors=pair(np.sqrt(2 * 0.3e-12 / rate)))
 
 

@@ -7,7 +7,6 @@ import pytest
 from skcoral import CORAL
 from skcoral.exceptions import (
     InvalidArgumentError,
-    InvalidFloorError,
 )
 
 
@@ -18,7 +17,7 @@ def test_floors_by_name(wine):
     floors = dict(zip(wine.columns, coral.result_.rho_min, strict=True))
     assert floors["flavanoids"] == 0.95
     assert floors["alcohol"] == 0.0
-    with pytest.raises(InvalidFloorError, match="`flavonoids`"):
+    with pytest.raises(InvalidArgumentError, match="`flavonoids`"):
         CORAL({"flavonoids": 0.9}).fit(wine)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from skcoral import CORAL, decorrelate, frontier, maximize_fidelity, threshold
 from skcoral.data.moments import Moments
-from skcoral.exceptions import CoralError, InvalidFloorError, InvalidTableError
+from skcoral.exceptions import CoralError, InvalidArgumentError, InvalidTableError
 from skcoral.tables.reading import open_table
 
 R = 0.5 * np.eye(3) + 0.5
@@ -80,7 +80,7 @@ def test_weights_at_the_ends_of_floating_point(size):
 @pytest.mark.parametrize("floor", [1 + 1e-12, 1 + 3e-16, -1e-300, -5e-324])
 def test_floors_just_outside_are_quoted_with_all_digits(floor):
     for asked in (floor, [floor, 0.5, 0.5], {"x0": floor}):
-        with pytest.raises(InvalidFloorError, match=repr(float(floor)).replace(".", r"\.")):
+        with pytest.raises(InvalidArgumentError, match=repr(float(floor)).replace(".", r"\.")):
             decorrelate(R, asked)
 
 

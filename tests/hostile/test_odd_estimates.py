@@ -13,7 +13,6 @@ from skcoral.choosing import compare_floors
 from skcoral.exceptions import (
     InvalidArgumentError,
     InvalidCorrelationError,
-    InvalidFloorError,
     RoundingWarning,
 )
 from skcoral.panels import effective_bets
@@ -40,7 +39,7 @@ def test_confidence_refuses_what_chooses_floors_itself(table, setting):
 
 @pytest.mark.parametrize("floors", [[-0.1], [np.nan], ["high"], None, [[0.9]]])
 def test_floors_to_compare_are_checked_alike(table, floors):
-    with pytest.raises((InvalidFloorError, InvalidArgumentError)):
+    with pytest.raises((InvalidArgumentError, InvalidArgumentError)):
         compare_floors(table.corr(), floors)
 
 

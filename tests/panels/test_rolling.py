@@ -11,7 +11,6 @@ import pytest
 from skcoral import CORAL
 from skcoral.exceptions import (
     InvalidArgumentError,
-    InvalidFloorError,
     InvalidTableError,
     SingularCorrelationError,
     SingularCorrelationWarning,
@@ -280,7 +279,7 @@ def test_small_groups_are_reported():
         ({"min_rows": 50}, InvalidArgumentError, "min_rows=50 rows never fit"),
         ({"step": 0}, InvalidArgumentError, "step must"),
         ({"by": "sector"}, InvalidArgumentError, "There is no column"),
-        ({"rho_min": 1.5}, InvalidFloorError, "1.5"),
+        ({"rho_min": 1.5}, InvalidArgumentError, "1.5"),
         ({"rho_mni": 0.9}, TypeError, "rho_mni"),
     ],
 )

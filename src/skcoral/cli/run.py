@@ -19,11 +19,7 @@ from skcoral.exceptions import (
     CertificateError,
     CoralError,
     InfeasibleError,
-    InvalidAnchorError,
     InvalidArgumentError,
-    InvalidBudgetError,
-    InvalidFloorError,
-    InvalidSupportError,
     ModelFileError,
     SingularCorrelationError,
 )
@@ -34,13 +30,7 @@ OK, BUG, USAGE, DATA, NOT_CERTIFIED, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 4, 1
 
 #: What to do about errors that say only what is wrong, by kind.
 _REMEDIES: dict[type[CoralError], str] = {
-    InvalidFloorError: "Give --rho-min a number from 0 to 1, or name=number for one variable.",
-    InvalidBudgetError: (
-        "Give --budget a number from 0, --max-correlation one from 0 to 1, --max-vif one from 1."
-    ),
     InfeasibleError: "Give --budget or --max-correlation a larger number, or leave columns out.",
-    InvalidSupportError: "See 'coral fit --help' and what it says of --support.",
-    InvalidAnchorError: "See 'coral --help' and the help of the command.",
     InvalidArgumentError: "See 'coral --help' and the help of the command.",
     CertificateError: (
         "The table comes first: coral verify TABLE CERTIFICATE, with a file made by coral fit "
@@ -50,7 +40,7 @@ _REMEDIES: dict[type[CoralError], str] = {
     CoralError: "Correct the table or choose other columns (--columns, --exclude).",
 }
 #: Errors that are neither about the table nor about a model file.
-_WRONG_USE = tuple(_REMEDIES)[:6]
+_WRONG_USE = tuple(_REMEDIES)[:2]
 _FILE_REMEDIES = {
     FileExistsError: "Add --force to replace it, or choose another name.",
     FileNotFoundError: "Check the name; the folder of an output has to exist.",

@@ -278,7 +278,7 @@ def check_pair_weights(pair_weights: Any, names: Sequence[str]) -> Array:
 
     The diagonal of the input says nothing about pairs and is ignored.
     """
-    given = in_order(pair_weights, (names, names), "pair_weights", InvalidArgumentError)
+    given = in_order(pair_weights, (names, names), "pair_weights")
     W, eps = square_matrix(given, "pair_weights", InvalidArgumentError)
     p = len(names)
     if W.shape != (p, p):

@@ -27,7 +27,7 @@ from skcoral.core.validation import (
     in_order,
     listing,
 )
-from skcoral.exceptions import InvalidAnchorError, InvalidCorrelationError
+from skcoral.exceptions import InvalidArgumentError, InvalidCorrelationError
 
 CRITERIA = ("squared", "worst", "absolute")
 Callback = Callable[[int, float, float], object]
@@ -117,7 +117,7 @@ class Composites:
         length = np.sqrt(np.diag(gram))
         cancelled = [self.names[j] for j in np.flatnonzero(length <= _NO_VARIANCE)]
         if cancelled:
-            raise InvalidAnchorError(
+            raise InvalidArgumentError(
                 f"The composites {listing(cancelled)} have no variance: linear relations between "
                 "the variables cancel them out. Anchor to something else."
             )
@@ -127,10 +127,12 @@ class Composites:
         try:
             checked = check_semidefinite(0.5 * (R + R.T), self.names)
         except InvalidCorrelationError as reason:
-            raise InvalidAnchorError(f"The composites cannot be decorrelated: {reason}") from reason
+            raise InvalidArgumentError(
+                f"The composites cannot be decorrelated: {reason}"
+            ) from reason
         if checked.deficiency is not None:  # outputs outside their span could be less correlated
             relations = "; ".join(map(str, checked.deficiency.relations[:5]))
-            raise InvalidAnchorError(
+            raise InvalidArgumentError(
                 f"The composites depend on each other: {relations} (in standardised units; {k} "
                 f"composites of rank {checked.deficiency.rank}). Composites have to be linearly "
                 "independent: leave one of each relation out, or anchors altogether to decorrelate "
@@ -150,22 +152,22 @@ def check_anchors(anchors: Any, names: Sequence[str]) -> Array:
     Column j holds the coefficients of composite j on the standardised variables.
     """
     p = len(names)
-    given = in_order(anchors, (names, None), "anchors", InvalidAnchorError)
-    B = float_array(given, "anchors", InvalidAnchorError)[0]
+    given = in_order(anchors, (names, None), "anchors")
+    B = float_array(given, "anchors", InvalidArgumentError)[0]
     if B.ndim != 2 or B.shape[0] != p or not 1 <= B.shape[1] <= p:
-        raise InvalidAnchorError(
+        raise InvalidArgumentError(
             f"anchors must have {p} rows (one per variable) and 1 to {p} columns (one per "
             f"output), got shape {B.shape}."
         )
     bad = np.argwhere(~np.isfinite(B))
     if bad.size:
         i, j = bad[0]
-        raise InvalidAnchorError(
+        raise InvalidArgumentError(
             f"anchors must be finite; the coefficient of `{names[i]}` in composite {j} "
             f"is {B[i, j]}."
         )
     if not B.any(axis=0).all():
-        raise InvalidAnchorError(
+        raise InvalidArgumentError(
             f"Composite {int(np.argmin(B.any(axis=0)))} has no coefficient other than 0: there is "
             "nothing to anchor its output to."
         )

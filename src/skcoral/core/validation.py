@@ -20,9 +20,6 @@ from skcoral.core.arrays import Array, read_only, to_host
 from skcoral.exceptions import (
     CoralError,
     InvalidArgumentError,
-    InvalidBudgetError,
-    InvalidFloorError,
-    InvalidSupportError,
     InvalidTableError,
 )
 
@@ -145,7 +142,6 @@ def positions(
     labels: Iterable[Any],
     names: Sequence[str],
     what: str,
-    error: type[CoralError],
     *,
     some: bool = False,
 ) -> list[int]:
@@ -164,13 +160,13 @@ def positions(
     }
     if any(wrong.values()):
         said = "; ".join(f"{word}: {listing(found)}" for word, found in wrong.items() if found)
-        raise error(f"{what} must have the names {listing(names)}, each at most once; {said}.")
+        raise InvalidArgumentError(
+            f"{what} must have the names {listing(names)}, each at most once; {said}."
+        )
     return [place[name] for name in given]
 
 
-def in_order(
-    value: Any, axes: Sequence[Sequence[str] | None], what: str, error: type[CoralError]
-) -> Any:
+def in_order(value: Any, axes: Sequence[Sequence[str] | None], what: str) -> Any:
     """The entries of a DataFrame in the order of these names of rows and columns, as an array.
 
     An axis of None stays as it is, and so do arrays, which are by position.
@@ -181,7 +177,7 @@ def in_order(
     sides = (("rows", value.index), ("columns", value.columns))
     for axis, ((side, labels), names) in enumerate(zip(sides, axes, strict=True)):
         if names is not None:
-            places = positions(labels, names, f"The {side} of {what}", error)
+            places = positions(labels, names, f"The {side} of {what}")
             out = np.take(out, np.argsort(places), axis)
     return out
 
@@ -197,19 +193,19 @@ def check_floors(rho_min: Any, names: Sequence[str]) -> Array:
     if hasattr(rho_min, "items"):
         pairs = list(rho_min.items())
         floors, labels = np.zeros(p), [name for name, _ in pairs]
-        places = positions(labels, names, "Floors", InvalidFloorError, some=True)
+        places = positions(labels, names, "Floors", some=True)
         for (name, value), j in zip(pairs, places, strict=True):
-            floors[j] = check_number(f"The floor of `{name}`", value, error=InvalidFloorError)
+            floors[j] = check_number(f"The floor of `{name}`", value)
     else:
-        floors = float_array(rho_min, "rho_min", InvalidFloorError)[0]
+        floors = float_array(rho_min, "rho_min", InvalidArgumentError)[0]
         if np.asarray(rho_min).dtype == np.bool_:
-            raise InvalidFloorError(
+            raise InvalidArgumentError(
                 "rho_min must be correlations between 0 and 1, got True and False; write 1.0 for a "
                 "variable to keep as it is and 0.0 for one without a floor."
             )
         common = floors.ndim == 0
         if not common and floors.shape != (p,):
-            raise InvalidFloorError(
+            raise InvalidArgumentError(
                 f"rho_min must be one number or {p} of them, one per variable "
                 f"({listing(names)}); got an array of shape {floors.shape}."
             )
@@ -219,7 +215,9 @@ def check_floors(rho_min: Any, names: Sequence[str]) -> Array:
         shown = listing([f"`{names[j]}`: {float(floors[j])!r}" for j in bad.tolist()], quote="")
         if common:
             shown = f"{float(floors[0])!r} for every variable"
-        raise InvalidFloorError(f"A fidelity floor is a correlation between 0 and 1; got {shown}.")
+        raise InvalidArgumentError(
+            f"A fidelity floor is a correlation between 0 and 1; got {shown}."
+        )
     return floors
 
 
@@ -242,16 +240,16 @@ def check_support(
     ``outputs`` are given where they are no variables.
     """
     columns = sources if outputs is None else outputs
-    mask = np.asarray(in_order(support, (sources, columns), "the support", InvalidSupportError))
+    mask = np.asarray(in_order(support, (sources, columns), "the support"))
     if mask.shape != (len(sources), len(columns)):
-        raise InvalidSupportError(
+        raise InvalidArgumentError(
             f"The support must be a {len(sources)} by {len(columns)} mask (row: source, column: "
             f"output), got shape {mask.shape}."
         )
     known = np.isin(mask, (0, 1))  # True and False are 1 and 0
     if not known.all():
         i, j = np.argwhere(~known)[0]
-        raise InvalidSupportError(
+        raise InvalidArgumentError(
             f"The support must contain only True and False (or 1 and 0); entry (`{sources[i]}`, "
             f"`{columns[j]}`) is {mask[i, j]}. A rule such as abs(R) > 0.15 makes a mask."
         )
@@ -273,7 +271,7 @@ def check_bounds(
     shape = (len(sources), len(outputs))
 
     def side(which: str, value: Any) -> Array:
-        value = in_order(value, (sources, outputs), f"the {which} bounds", InvalidArgumentError)
+        value = in_order(value, (sources, outputs), f"the {which} bounds")
         array, _ = float_array(value, f"The {which} bounds", InvalidArgumentError)
         if array.shape not in ((), shape) or np.isnan(array).any():
             raise InvalidArgumentError(
@@ -298,7 +296,6 @@ def check_number(
     value: Any,
     wanted: str = "one number",
     fits: Callable[[float], bool] = lambda _: True,
-    error: type[CoralError] = InvalidArgumentError,
 ) -> float:
     """Return a real number that ``fits``; ``wanted`` says in words which ones do.
 
@@ -311,7 +308,7 @@ def check_number(
             number = -math.inf if value < 0 else math.inf
         if fits(number):
             return number
-    raise error(f"{name} must be {wanted}; got {shown_value(value)}.")
+    raise InvalidArgumentError(f"{name} must be {wanted}; got {shown_value(value)}.")
 
 
 def check_positive(name: str, value: Any) -> float:
@@ -325,7 +322,7 @@ def check_budget(
     """Return a limit on what may remain; certificates hold no number above 1e100."""
     largest = f"{most:g}".replace("+", "")
     wanted = f"a finite number of at least {least:g} and at most {largest}"
-    return check_number(what, budget, wanted, lambda v: least <= v <= most, InvalidBudgetError)
+    return check_number(what, budget, wanted, lambda v: least <= v <= most)
 
 
 def _is_whole(value: Any) -> bool:

@@ -26,7 +26,7 @@ from scipy.optimize import minimize
 from skcoral.core.arrays import Array, Frozen
 from skcoral.core.matrix import check_correlation, square_matrix
 from skcoral.core.validation import check_count, check_floors, check_number, check_support
-from skcoral.exceptions import InvalidArgumentError, InvalidFloorError
+from skcoral.exceptions import InvalidArgumentError
 
 VIOLATION = 1e-4  # of a floor: with the penalty and its growth, what the printed violations need
 _THRESHOLD_VIOLATION = 1e-7  # six right digits of ρ★ need it
@@ -341,7 +341,7 @@ def _minimise(root: Array, point: Any, rho_min: float | None = None) -> Any:
 
 
 def _check_common_floor(rho_min: float) -> float:
-    number = check_number("rho_min", rho_min, error=InvalidFloorError)
+    number = check_number("rho_min", rho_min)
     return float(check_floors(number, ("x0",))[0])
 
 

@@ -13,7 +13,6 @@ from skcoral.certificates import check
 from skcoral.core.matrix import check_semidefinite
 from skcoral.exceptions import (
     InfeasibleError,
-    InvalidAnchorError,
     InvalidArgumentError,
     NotCertifiedWarning,
     SingularCorrelationError,
@@ -160,7 +159,7 @@ def test_composites_of_dependent_variables(totals):
     answer = decorrelate(totals, 0.3, anchors=B)
     assert answer.status == "exact"
     assert answer.T.shape == (7, 3)
-    with pytest.raises(InvalidAnchorError, match="depend on each other"):
+    with pytest.raises(InvalidArgumentError, match="depend on each other"):
         decorrelate(totals, 0.99, anchors=np.eye(7))
 
 

@@ -7,7 +7,7 @@ import scipy.optimize as so
 from skcoral import decorrelate
 from skcoral.bounds.support import proved_bound
 from skcoral.datasets import make_system
-from skcoral.exceptions import InfeasibleError, InvalidArgumentError, InvalidSupportError
+from skcoral.exceptions import InfeasibleError, InvalidArgumentError
 
 from .certified import by_slsqp, solve_support
 
@@ -177,7 +177,7 @@ def test_contradictory_bounds_are_errors(simulated):
     R = simulated(4)
     mask = np.eye(4, dtype=bool)
     lower, upper = free(4)
-    with pytest.raises(InvalidSupportError, match="exceeds"):
+    with pytest.raises(InvalidArgumentError, match="exceeds"):
         solve(R, 0.0, mask, (upper, lower))
     with pytest.raises(InvalidArgumentError, match="shape"):
         decorrelate(R, 0.0, support=mask, bounds=(np.zeros((3, 3)), upper))

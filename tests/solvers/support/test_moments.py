@@ -14,7 +14,7 @@ from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.columns import proved_columns
 from skcoral.bounds.moments import MomentDual, Spheres, moment_bound
 from skcoral.core.arrays import Array
-from skcoral.exceptions import InvalidArgumentError, InvalidSupportError
+from skcoral.exceptions import InvalidArgumentError
 from skcoral.solvers.support.caps import Caps, feasible_set
 from skcoral.solvers.support.moment_admm import bound_by_moments
 from skcoral.solvers.support.moments import Harmonics, Relaxation
@@ -253,7 +253,7 @@ def test_what_moments_are_refused_for() -> None:
     R = np.corrcoef(np.random.default_rng(0).normal(size=(90, 30)).T)
     mask = np.ones((30, 30), dtype=bool)
     mask[0, 1:] = mask[1:, 0] = False
-    with pytest.raises(InvalidSupportError, match="largest"):
+    with pytest.raises(InvalidArgumentError, match="largest"):
         Relaxation(feasible_set(R, mask, np.zeros(30)), worst=False)
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from skcoral.exceptions import InvalidSupportError
+from skcoral.exceptions import InvalidArgumentError
 from skcoral.solvers.support import degrees_of_freedom, pattern, support_from_threshold
 
 NAMES = ("a", "b", "c", "d")
@@ -76,7 +76,7 @@ def test_edges_go_both_ways_and_the_input_is_unchanged():
     ],
 )
 def test_errors_name_what_is_wrong(support, message):
-    with pytest.raises(InvalidSupportError, match=message):
+    with pytest.raises(InvalidArgumentError, match=message):
         pattern(support, NAMES)
 
 
@@ -87,7 +87,7 @@ def test_threshold_keeps_labels_and_the_diagonal(simulated):
     assert list(mask.columns) == list("vwxyz")
     np.testing.assert_array_equal(mask, np.abs(R) > 0.2)
     np.testing.assert_array_equal(support_from_threshold(R, 2.0), np.eye(5, dtype=bool))
-    with pytest.raises(InvalidSupportError, match="at least 0"):
+    with pytest.raises(InvalidArgumentError, match="at least 0"):
         support_from_threshold(R, -0.1)
 
 

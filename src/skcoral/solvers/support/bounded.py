@@ -18,7 +18,7 @@ from skcoral.core.arrays import Array
 from skcoral.core.criteria import Criterion
 from skcoral.core.measures import residual_by
 from skcoral.core.solution import Solution
-from skcoral.exceptions import InfeasibleError, InvalidSupportError
+from skcoral.exceptions import InfeasibleError, InvalidArgumentError
 from skcoral.solvers.support.bounded_columns import Column, feasible_column, nearest_column
 from skcoral.solvers.support.caps import Caps, fold, unfold
 from skcoral.solvers.support.interior_point import Intervals, refine
@@ -55,7 +55,7 @@ def _within_support(
     """The two matrices of coefficient bounds, zero off the support, and what they leave of it."""
     (lower, upper), mask, sources = bounds, problem.mask, problem.sources or problem.names
     for i, j in np.argwhere(lower > upper)[:1]:
-        raise InvalidSupportError(
+        raise InvalidArgumentError(
             f"source {sources[i]!r} in output {problem.names[j]!r}: the lower bound "
             f"{lower[i, j]:g} exceeds the upper bound {upper[i, j]:g}."
         )

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from skcoral.bounds.moments import MomentDual
 from skcoral.core.arrays import Array
-from skcoral.exceptions import InvalidSupportError
+from skcoral.exceptions import InvalidArgumentError
 from skcoral.solvers.support.caps import Caps
 
 Index = NDArray[np.intp]
@@ -107,7 +107,7 @@ class Relaxation:
         sizes = caps.valid.sum(axis=1)
         N = int(np.sum(sizes * (sizes + 1) // 2 - 1)) + 1
         if N > LARGEST:
-            raise InvalidSupportError(
+            raise InvalidArgumentError(
                 f"proof='moments' has a block of size {N:,} for this support, and {LARGEST:,} is "
                 "the largest: use a thinner support, or proof='quick'."
             )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skcoral.core.arrays import Array
 from skcoral.core.validation import check_number, check_support, shown_value
-from skcoral.exceptions import InvalidSupportError
+from skcoral.exceptions import InvalidArgumentError
 
 Mask = NDArray[np.bool_]
 
@@ -113,7 +113,7 @@ def read_support(
     if support is None:
         return np.ones(columns.shape, dtype=np.bool_), None
     if isinstance(support, Real) and np.asarray(support).dtype != bool:
-        limit = check_number("support", support, error=InvalidSupportError)
+        limit = check_number("support", support)
         if columns.anchors is None:
             return np.asarray(support_from_threshold(R, limit)), None
         return columns.with_own(np.abs(R @ columns.anchors) > limit), None
@@ -147,7 +147,7 @@ def _listed(given: Any) -> Iterable[Any]:
     if isinstance(given, str | int | np.integer):
         given = [given]
     if not isinstance(given, Iterable):
-        raise InvalidSupportError(
+        raise InvalidArgumentError(
             "support must be a mask (row: source, column: output), a mapping from outputs to lists "
             f"of sources, a graph or an iterable of pairs; got {shown_value(given)}."
         )
@@ -157,7 +157,7 @@ def _listed(given: Any) -> Iterable[Any]:
 def _edge(edge: Any) -> tuple[Any, Any]:
     pair = () if isinstance(edge, str) or not isinstance(edge, Iterable) else tuple(edge)
     if len(pair) != 2:
-        raise InvalidSupportError(
+        raise InvalidArgumentError(
             f"every edge of a support must be a pair of variables; got {shown_value(edge)}."
         )
     return pair[0], pair[1]
@@ -174,7 +174,7 @@ def _intervals(frame: Any, columns: Columns) -> tuple[Array, Array] | None:
         bound = np.full(columns.shape, free)
         for (i, j), value in zip(pairs, frame.get(side, [free] * len(pairs)), strict=True):
             given = free if value is None else value
-            number = check_number(f"`{side}` of the support", given, error=InvalidSupportError)
+            number = check_number(f"`{side}` of the support", given)
             bound[i, j] = free if np.isnan(number) else number
         found.append(bound)
     return found[0], found[1]
@@ -202,12 +202,12 @@ def support_from_threshold(R: Any, threshold: float = 0.15) -> Any:
            [0, 0, 1]])
     """
     if not (isinstance(threshold, int | float | np.number) and threshold >= 0):
-        raise InvalidSupportError(
+        raise InvalidArgumentError(
             f"threshold must be a number of at least 0; got {shown_value(threshold)}."
         )
     values = np.asarray(R, dtype=np.float64)
     if values.ndim != 2 or values.shape[0] != values.shape[1]:
-        raise InvalidSupportError(
+        raise InvalidArgumentError(
             f"support_from_threshold needs a square correlation matrix; got shape {values.shape}."
         )
     mask = np.abs(values) > threshold
@@ -270,10 +270,10 @@ def _position(variable: Any, names: tuple[str, ...]) -> int:
     elif isinstance(variable, int | np.integer) and not isinstance(variable, bool):
         if 0 <= variable < len(names):
             return int(variable)
-        raise InvalidSupportError(
+        raise InvalidArgumentError(
             f"position {variable} is outside 0…{len(names) - 1} in the support."
         )
-    raise InvalidSupportError(f"unknown variable {variable!r} in the support; known: {names}.")
+    raise InvalidArgumentError(f"unknown variable {variable!r} in the support; known: {names}.")
 
 
 def _is_nested_mask(support: Any, shape: tuple[int, int]) -> bool:
