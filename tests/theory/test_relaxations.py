@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+import conic
 from skcoral import decorrelate, threshold
 
 # the tables are singular on purpose, and the gaps that stay open are what is looked at
@@ -29,8 +30,7 @@ def frame_relaxation(bases, sources, rho):
     for x, B, a, floor in zip(X, bases, sources.T, rho, strict=True):
         constraints.append(cp.sum(cp.multiply(np.outer(B.T @ a, B.T @ a), x)) >= floor**2)
     problem = cp.Problem(cp.Minimize(cp.sum_squares(F) / 2 - len(X) / 2), constraints)
-    problem.solve(solver="CLARABEL")
-    return problem.value
+    return conic.solve(problem)
 
 
 def test_a_floor_on_the_mean_and_on_the_mean_square_are_the_same_relaxation():
@@ -44,7 +44,7 @@ def test_a_floor_on_the_mean_and_on_the_mean_square_are_the_same_relaxation():
         constraints += [m[3, 3] == 1, cp.trace(m[:3, :3]) == 1, a @ m[:3, 3] >= floor]
     F = sum(m[:3, :3] for m in moments)
     problem = cp.Problem(cp.Minimize(cp.sum_squares(F) / 2 - 2.5), constraints)
-    problem.solve(solver="CLARABEL")
+    conic.solve(problem)
     assert problem.value > (25 / 3 - 5) / 2 + 1e-3  # not merely Welch's value
     squares = frame_relaxation([np.eye(3)] * 5, A, rho)
     assert squares == pytest.approx(problem.value, abs=1e-6)
@@ -76,7 +76,7 @@ def test_tight_frames_are_not_the_only_extreme_points():
     limits = [cp.sigma_max(U) <= np.sqrt(1.5), cp.norm(U, axis=0) <= 1]
     floors = cp.sum(cp.multiply(sources, U), axis=0) >= common
     problem = cp.Problem(cp.Maximize(common), [*limits, floors])
-    problem.solve(solver="CLARABEL")
+    conic.solve(problem)
     found = threshold(sources.T @ sources)
     assert found.lower == pytest.approx(best, abs=1e-6)
     assert found.upper == pytest.approx(problem.value, abs=1e-6)
@@ -134,7 +134,7 @@ def test_the_rank_bound_is_the_dual_of_mixtures_of_matrices_of_its_rank():
         ),
         [block >> 0, fraction >> 0],
     )
-    dual.solve(solver="CLARABEL")
+    conic.solve(dual)
     gram = cp.Variable((2 * p, 2 * p), PSD=True)
     G, C, Z = gram[p:, p:], gram[:p, p:], cp.Variable((p, p), symmetric=True)
     inner = cp.Variable((p, p), symmetric=True)
@@ -150,7 +150,7 @@ def test_the_rank_bound_is_the_dual_of_mixtures_of_matrices_of_its_rank():
             cp.diag(C) >= rho,
         ],
     )
-    primal.solve(solver="CLARABEL")
+    conic.solve(primal)
     assert dual.value == pytest.approx(primal.value, abs=1e-5)
     assert dual.value <= decorrelate(R, rho).objective + 1e-6
     assert dual.value > (p * p / r - p) / 2 + 1e-3  # not merely Welch's value
@@ -200,7 +200,7 @@ class Moments:
             plain = self.matrix([(s,) for s in columns[j]])
             constraints.append(cp.bmat(square) - rho[k] ** 2 * plain >> 0)
         problem = cp.Problem(cp.Minimize(objective), constraints)
-        problem.solve(solver="CLARABEL")
+        conic.solve(problem)
         return problem.value
 
 

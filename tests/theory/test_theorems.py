@@ -6,6 +6,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import ortho_group
 
+import conic
 from skcoral import decorrelate, maximize_fidelity, threshold
 from skcoral.baselines import minimum_torsion
 from skcoral.datasets import make_system
@@ -66,7 +67,7 @@ def test_nothing_is_lost_for_another_convex_monotone_criterion():
     pairs = [(i, j) for i in range(p) for j in range(i)]
     cubes = sum(cp.power(cp.abs(G[i, j]), 3) for i, j in pairs)
     problem = cp.Problem(cp.Minimize(cubes), [*constraints, cp.diag(C) >= rho])
-    problem.solve(solver="CLARABEL")
+    conic.solve(problem)
     A, at = factor(R), tuple(np.transpose(pairs))
 
     def outputs(x):
@@ -136,7 +137,7 @@ def test_the_tie_break_leaves_one_transformation(criterion, seed):
     K = cp.Variable((idle.sum(), idle.sum()))
     f = cp.diag((Q.T @ A[:, idle]).T @ K)
     problem = cp.Problem(cp.Maximize(cp.sum(f)), [cp.sigma_max(K) <= 1, f >= rho[idle]])
-    problem.solve(solver="CLARABEL")
+    conic.solve(problem)
     assert answer.fidelity[idle].sum() == pytest.approx(problem.value, abs=1e-6)
 
 
@@ -162,7 +163,7 @@ def test_minimum_torsion_is_the_global_maximum_and_the_only_fixed_point(seed):
     measurement = [cp.Variable((4, 4), PSD=True) for _ in range(4)]
     success = [a @ M @ a for a, M in zip(A.T, measurement, strict=True)]
     problem = cp.Problem(cp.Maximize(sum(success)), [sum(measurement) == np.eye(4)])
-    problem.solve(solver="CLARABEL")
+    conic.solve(problem)
     assert best == pytest.approx(problem.value, abs=1e-6)
 
 
@@ -173,7 +174,7 @@ def test_the_squared_threshold_is_the_value_of_minimax_detection(seed):
     measurement, worst = [cp.Variable((4, 4), PSD=True) for _ in range(4)], cp.Variable()
     success = [a @ M @ a >= worst for a, M in zip(A.T, measurement, strict=True)]
     problem = cp.Problem(cp.Maximize(worst), [sum(measurement) == np.eye(4), *success])
-    problem.solve(solver="CLARABEL")
+    conic.solve(problem)
     found = threshold(R)
     assert found.value**2 == pytest.approx(problem.value, abs=1e-6)
     prior = np.array([constraint.dual_value for constraint in success]).ravel()
@@ -204,7 +205,7 @@ def test_zero_pair_weights_move_the_end_of_exact_decorrelation():
     common = cp.Variable()
     free = [G[0, 2] == 0, G[1, 2] == 0, cp.diag(C) >= common]
     problem = cp.Problem(cp.Maximize(common), [*constraints, *free])
-    problem.solve(solver="CLARABEL")
+    conic.solve(problem)
     assert problem.value == pytest.approx(0.99868, abs=1e-5)
     assert threshold(R).value == pytest.approx(0.89443, abs=1e-5)
     below, above = (

@@ -6,6 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+import conic
 from skcoral.solvers.singular.caps import on_caps
 from skcoral.solvers.singular.descent import descend, squares
 from skcoral.solvers.singular.dual import maximise_bound
@@ -42,7 +43,7 @@ def frame_relaxation(A, floors):
         cp.sum(cp.multiply(A, U), axis=0) >= floors,
     ]
     problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(F) - p / 2), constraints)
-    return problem.solve(solver=cp.CLARABEL)
+    return conic.solve(problem)
 
 
 def lifted_relaxation(A, floors, criterion):
@@ -61,7 +62,7 @@ def lifted_relaxation(A, floors, criterion):
         cp.diag(G) == 1,
         cp.sum(cp.multiply(A, U), axis=0) >= floors,
     ]
-    return cp.Problem(cp.Minimize(loss), constraints).solve(solver=cp.CLARABEL)
+    return conic.solve(cp.Problem(cp.Minimize(loss), constraints))
 
 
 @pytest.mark.parametrize(("kind", "size", "p"), CASES)
@@ -88,7 +89,7 @@ def test_upper_end_of_the_threshold_is_the_relaxation(tables, kind, size, p):
         ],
     )
     found = frame_threshold(A)
-    assert found.upper == pytest.approx(problem.solve(solver=cp.CLARABEL), abs=1e-6)
+    assert found.upper == pytest.approx(conic.solve(problem), abs=1e-6)
     assert found.lower <= found.upper
     F = found.U @ found.U.T
     np.testing.assert_allclose(F, p / r * np.eye(r), atol=1e-5)

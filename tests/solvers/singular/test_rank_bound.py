@@ -8,6 +8,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+import conic
 from skcoral import decorrelate
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.rank import largest_squares
@@ -51,7 +52,7 @@ def relaxation(A, floors):
     both = 0.5 * (cp.kron(Z, np.eye(p)) + cp.kron(np.eye(p), Z))
     cost = 0.5 * cp.matrix_frac(cp.vec(G, order="F"), both)
     problem = cp.Problem(cp.Minimize(cost - 0.5 * p), constraints)
-    return problem.solve(solver=cp.CLARABEL)
+    return conic.solve(problem)
 
 
 def best_bound(A, floors):

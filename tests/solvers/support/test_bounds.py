@@ -7,6 +7,7 @@ import scipy.linalg as sla
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import conic
 from skcoral.bounds.support import proved_bound
 from skcoral.solvers.support.caps import feasible_set
 from skcoral.solvers.support.frame_relaxation import FrameBound, frame_bound
@@ -44,8 +45,7 @@ def frame_programme(R, mask, floors, norm="frobenius"):
     gap = A @ total @ A - np.eye(p)
     objective = 0.5 * cp.sum_squares(gap) if norm == "frobenius" else 0.5 * cp.normNuc(gap)
     problem = cp.Problem(cp.Minimize(objective), constraints)
-    problem.solve(solver=cp.CLARABEL)
-    return problem.value
+    return conic.solve(problem)
 
 
 def lifted_programme(R, mask, floors, criterion):
@@ -66,8 +66,7 @@ def lifted_programme(R, mask, floors, criterion):
         "absolute": 0.5 * cp.sum(cp.abs(off)),
     }[criterion]
     problem = cp.Problem(cp.Minimize(objective), constraints)
-    problem.solve(solver=cp.CLARABEL)
-    return problem.value
+    return conic.solve(problem)
 
 
 def least_norm_programme(R, mask):
@@ -80,7 +79,7 @@ def least_norm_programme(R, mask):
     # Not a symmetric variable: the conic solvers of cvxpy 1.6 mishandle those.
     constraints = [E == E.T, *(root[i] @ E @ root[j] == -K[i, j] for i, j in pairs)]
     problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(E)), constraints)
-    problem.solve(solver=cp.CLARABEL)
+    conic.solve(problem)
     return problem.value, len(pairs)
 
 

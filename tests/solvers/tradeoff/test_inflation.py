@@ -13,6 +13,7 @@ import pytest
 from scipy.linalg import toeplitz
 from scipy.optimize import brentq
 
+import conic
 from skcoral import maximize_fidelity, threshold
 from skcoral.certificates import certificate_text, check, prove
 from skcoral.core.tolerances import LIMIT_GAP
@@ -132,8 +133,7 @@ def semidefinite_floor(R: np.ndarray, limit: float) -> float:
     rules = [cp.bmat([[np.eye(p), W], [W.T, G]]) >> 0, cp.diag(G) == 1, cp.diag(L @ W) >= floor]
     rules += [G - np.outer(e, e) / limit >> 0 for e in np.eye(p)]
     problem = cp.Problem(cp.Maximize(floor), rules)
-    problem.solve(solver=cp.CLARABEL)
-    return float(problem.value)
+    return conic.solve(problem)
 
 
 @pytest.mark.parametrize("name", ["factors", "one factor", "brownian", "sample", "blocks"])
