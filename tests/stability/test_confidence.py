@@ -129,7 +129,7 @@ def test_what_is_invalid_is_refused(wine):
         ({"confidence": 95}, "at most 0.9995"),
         ({"groups": [1, 2]}, "one label for each"),
         ({"groups": [0] * 178}, "too few"),
-        ({"block_length": "long"}, "'auto'"),
+        ({"block_length": "long"}, "block_length must be a whole number"),
         ({"block_length": 80}, "shorter blocks"),
         ({"block_length": 5, "groups": np.arange(178)}, "not both"),
         ({"confidence": 0.9999}, r"at most 0\.9995"),

@@ -25,7 +25,9 @@ def test_automatic_length_against_the_known_optimum():
         best = (2 * phi / (1 - phi**2)) ** (2 / 3) * n ** (1 / 3)
         assert found == pytest.approx(best, rel=0.25)
     assert automatic_block_length(np.random.default_rng(0).normal(size=n)) < 4
-    assert automatic_block_length(np.zeros(50)) == 1.0
+    for n in (2, 5, 50):
+        assert automatic_block_length(np.zeros(n)) == 1.0
+    assert automatic_block_length(np.arange(4.0)) >= 1.0
 
 
 def test_blocks_reproduce_the_variance_of_a_mean():
@@ -62,7 +64,9 @@ def test_sums_of_units_have_the_mean_of_the_rows():
     ):
         weights = np.ones(30) if known.weights is None else known.weights
         np.testing.assert_allclose(
-            known.sums(values).mean(axis=0), weights @ values / weights.sum(), rtol=1e-10
+            known.sums(values, known.units()).mean(axis=0),
+            weights @ values / weights.sum(),
+            rtol=1e-10,
         )
 
 

@@ -100,7 +100,6 @@ def bootstrap(
     sample_weight: Any = None,
     groups: Any = None,
     block_length: Any = None,
-    n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> Bootstrap:
     """Intervals for the threshold and for each fidelity.
@@ -120,7 +119,7 @@ def bootstrap(
         Number of replicates.
     confidence : float, default=0.95
         Of the intervals.
-    sample_weight, groups, block_length, n_jobs
+    sample_weight, groups, block_length
         As in :func:`confident_floors`; rows in the order of time are drawn in blocks of this mean
         length (the stationary bootstrap).
     random_state : int or None, default=0
@@ -141,14 +140,10 @@ def bootstrap(
     if random_state is not None:
         random_state = check_count("random_state", random_state, minimum=0)
     sample = Resampler(
-        estimator,
-        X,
-        sample_weight=sample_weight,
-        groups=groups,
-        block_length=block_length,
-        n_jobs=n_jobs,
+        estimator, X, sample_weight=sample_weight, groups=groups, block_length=block_length
     )
     sample.model.set_params(on_singular="raise")  # dependent columns have no ρ★
+    # fidelities vary as refits to resampled rows do
     full = sample.fit()
     samples = sample.by_draw(_replicate, n_boot, random_state, full)
     if not samples:
@@ -158,6 +153,8 @@ def bootstrap(
         )
     thresholds, fidelities = (np.array(values) for values in zip(*samples, strict=True))
     tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
+    # ρ★ of resampled rows is biased twice: reflect it where no better interval can be had, which
+    # needs rows to leave out and a matrix that is linear in them
     value = api.threshold(full.table).value
     low, high = (2.0 * value - np.quantile(thresholds, tails)[::-1]).tolist()
     middle = 2.0 * value - float(thresholds.mean())

@@ -27,11 +27,15 @@ from skcoral.stability.sampling_errors import (
     residual_bounds,
 )
 
-_MOST_OUTPUTS = 400  # whose pairs are bounded one by one: 80,000 pairs take seconds
+_MOST_OUTPUTS = 400  # whose 80,000 pairs are bounded in seconds; those of 4,000 take 100 times that
 _HIGHEST = 1.0 - 1.0 / DRAWS  # beyond it there is no draw, and so no quantile
-_PASSES, _MOST_PASSES = 4, 8  # usually, and where floors are still missed
-_AIM = 1.02  # times the margin: what a floor is raised by, so that the next pass finds it enough
-_LOOSE = 1.1  # times the margin: raised by more, a floor costs residual for nothing
+# Passes: two or three meet nearly all floors, the fourth only tightens; after eight the floors stay
+# where they are, and `lower` says what is confident.
+_PASSES, _MOST_PASSES = 4, 8
+# A floor is raised by this many margins, so that the next pass, whose margin differs a little,
+# finds it met (at 1.2, each floor would be raised a fifth more than it needs); one that was raised
+# by more than the second number is lowered again.
+_AIM, _LOOSE = 1.02, 1.1
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,8 +90,8 @@ class ConfidentFloors(Drawn, Frozen):
     @property
     def untouched(self) -> tuple[str, ...]:
         """Outputs for which no floor below one is confident, so that they stay as they are."""
-        found = (self.floors >= 1.0) & (self.rho_min < 1.0)
-        return tuple(name for name, hit in zip(self.names, found, strict=True) if hit)
+        raised_to_one = (self.floors >= 1.0) & (self.rho_min < 1.0)
+        return tuple(n for n, hit in zip(self.names, raised_to_one, strict=True) if hit)
 
     def sentence(self) -> str:
         """What is promised for the population, what it costs, and its limits, in words."""
@@ -152,7 +156,6 @@ def confident_floors(
     groups: Any = None,
     block_length: Any = None,
     n_folds: int = 10,
-    n_jobs: int | None = None,
     random_state: int = 0,
 ) -> ConfidentFloors:
     """Raise floors so that the fidelities in the population keep those asked for.
@@ -179,8 +182,6 @@ def confident_floors(
         "auto" by the rule of Politis and White (2004).
     n_folds : int, default=10
         Parts that are left out in turn.
-    n_jobs : int, optional
-        Processes, as in joblib. The result does not depend on it.
     random_state : int, default=0
         Seed of draws and folds.
 
@@ -208,12 +209,7 @@ def confident_floors(
     n_folds = check_count("n_folds", n_folds, minimum=2)
     seed = check_count("random_state", random_state, minimum=0)
     sample = Resampler(
-        estimator,
-        X,
-        sample_weight=sample_weight,
-        groups=groups,
-        block_length=block_length,
-        n_jobs=n_jobs,
+        estimator, X, sample_weight=sample_weight, groups=groups, block_length=block_length
     )
     if sample.model.rho_min is None:
         raise InvalidArgumentError("Floors are raised, and the estimator has none: give rho_min.")
@@ -224,10 +220,11 @@ def confident_floors(
             "Floors are raised for confidence, and those given are 0 or 1, which are never raised: "
             "give one between them."
         )
+    # the same draws in every pass: floors converge, and the answer depends on the seed alone
     draws = Draws(sample.dependence, DRAWS, seed)
     floors, fit, errors, margin = _raised(sample, plain, asked, level, n_folds, draws)
     few = len(asked) <= _MOST_OUTPUTS
-    found = ConfidentFloors(
+    report = ConfidentFloors(
         names=plain.result.names,
         rho_min=asked,
         floors=floors,
@@ -239,9 +236,9 @@ def confident_floors(
         objective_plain=float(plain.result.objective),
         about=sample.dependence.noun,
     )
-    if found.untouched:
-        warn(found.limits(), ConfidenceWarning)
-    return found
+    if report.untouched:
+        warn(report.limits(), ConfidenceWarning)
+    return report
 
 
 def _raised(

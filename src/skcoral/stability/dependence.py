@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral.core.arrays import Array
-from skcoral.core.validation import check_count, check_weights, shown_value
+from skcoral.core.validation import check_count
 from skcoral.exceptions import InvalidArgumentError
 
 Index = NDArray[np.intp]
-#: Fewer independent units than this say nothing about others.
+# The fewest independent units from which anything is said about others: with three, a standard
+# error has two degrees of freedom. Forty would refuse most panels of years.
 FEWEST_UNITS = 4
 
 
@@ -87,19 +88,14 @@ class Dependence:
             left = part[units] == fold
             yield np.flatnonzero(~left), np.flatnonzero(left)
 
-    def sums(self, values: Array) -> Array:
-        """Sums of rows' values over each unit, weighted; their mean is that of all values."""
-        if self.weights is None:
-            weighted = values
-        else:
-            weighted = values * (self.weights / self.weights.mean())[:, None]
-        if self.groups is None and self.block_length is None:
-            return np.asarray(weighted)
-        units, n_units = self.units(), self.n_units
-        order = np.argsort(units, kind="stable")
-        starts = np.searchsorted(units[order], np.arange(n_units))
-        totals = np.add.reduceat(weighted[order], starts, axis=0)
-        return np.asarray(totals * (n_units / self.n_rows))
+    def sums(self, values: Array, part: Index) -> Array:
+        """Weighted sums of rows' values over each part, whose mean is that of all values."""
+        if self.weights is not None:
+            values = values * (self.weights / self.weights.mean())[:, None]
+        n_parts = int(part.max()) + 1
+        order = np.argsort(part, kind="stable")
+        starts = np.searchsorted(part[order], np.arange(n_parts))
+        return np.asarray(np.add.reduceat(values[order], starts, axis=0) * (n_parts / self.n_rows))
 
     @property
     def noun(self) -> str:
@@ -112,68 +108,65 @@ class Dependence:
 
 
 def read_dependence(
-    rows: Array,
-    *,
-    groups: Any = None,
-    block_length: Any = None,
-    sample_weight: Any = None,
+    rows: Array, groups: Any = None, block_length: Any = None, weights: Array | None = None
 ) -> Dependence:
-    """Validate what is known about the rows of a table, which are in time where there are blocks.
-
-    A ``block_length`` of "auto" is chosen by :func:`automatic_block_length` for the squares of the
-    standardised columns.
-    """
-    n = len(rows)
-    weights = check_weights(sample_weight, n)
+    """Validate what is known about rows, which are in the order of time where there are blocks."""
     if groups is not None and block_length is not None:
         raise InvalidArgumentError(
             "Rows depend on each other within groups or within blocks of time, not both: give "
             "groups or block_length."
         )
-    codes = None if groups is None else _codes(groups, n)
+    codes = None if groups is None else _codes(groups, len(rows))
     length = None if block_length is None else _length(rows, block_length)
-    found = Dependence(n, codes, length, weights)
-    if found.n_units < FEWEST_UNITS:
+    known = Dependence(len(rows), codes, length, weights)
+    if known.n_units < FEWEST_UNITS:
         instead = " Without groups, single rows count as independent." if groups is not None else ""
         raise InvalidArgumentError(
-            f"{found.noun} {'is' if found.n_units == 1 else 'are'} too few to say anything about "
+            f"{known.noun} {'is' if known.n_units == 1 else 'are'} too few to say anything about "
             f"others: at least {FEWEST_UNITS} are needed.{instead}"
         )
-    return found
+    return known
 
 
-def automatic_block_length(series: Any) -> float:
+def _length(rows: Array, block_length: Any) -> int:
+    """The length of blocks as given, or as the columns ask for on average."""
+    n = len(rows)
+    if isinstance(block_length, str) and block_length == "auto":
+        # squares, because variances and correlations are what is estimated from these rows
+        spread = rows.std(axis=0)
+        Z = (rows - rows.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+        return int(np.ceil(np.mean([automatic_block_length(column) for column in (Z * Z).T])))
+    length = check_count("block_length", block_length)
+    if length > n // FEWEST_UNITS:
+        raise InvalidArgumentError(
+            f"Blocks of {length} rows leave {n // length} of them in {n} rows: at least "
+            f"{FEWEST_UNITS} are needed. Choose shorter blocks, or 'auto'."
+        )
+    return length
+
+
+def automatic_block_length(series: Array) -> float:
     """The block length of the stationary bootstrap with the least mean squared error.
 
-    The rule of Politis and White (2004), as corrected by Patton, Politis and White (2009):
-    autocovariances up to twice the lag after which autocorrelations are negligible, in a flat-top
-    window, give the long-run variance and its curvature. The lengths of several series (columns)
-    are averaged; they lie between one and ``min(3 √n, n / 3)``.
+    The rule of Politis and White (2004), as corrected by Patton, Politis and White (2009); between
+    one and ``min(3 √n, n / 3)``, as they advise.
     """
-    columns = np.asarray(series, dtype=np.float64)
-    columns = columns.reshape(len(columns), -1)
-    n = len(columns)
-    longest = max(1.0, min(3.0 * np.sqrt(n), n / 3.0))
-    lengths = [_one_length(column - column.mean(), longest) for column in columns.T]
-    return float(np.mean(lengths))
-
-
-def _one_length(x: Array, longest: float) -> float:
+    x = series - series.mean()
     n = len(x)
+    longest = max(1.0, min(3.0 * np.sqrt(n), n / 3.0))
     patience = max(5, int(np.sqrt(np.log10(n))))
     last = min(int(np.ceil(np.sqrt(n))) + patience, n - 1)
+    # autocovariances by the Fourier transform, padded so that the ends of the series do not meet
     size = 2 ** int(np.ceil(np.log2(2 * n)))
     spectrum = np.abs(np.fft.rfft(x, size)) ** 2
     covariance = np.fft.irfft(spectrum, size)[: 2 * last + 1] / n
     if covariance[0] <= 0.0:
         return 1.0
+    # the lag after which `patience` autocorrelations in a row are within two standard errors of 0
     small = np.abs(covariance[1 : last + 1]) < 2.0 * np.sqrt(np.log10(n) / n) * covariance[0]
     run = np.convolve(small, np.ones(patience), mode="valid") >= patience
-    if run.any():
-        lag = int(np.argmax(run))
-    else:
-        large = np.flatnonzero(~small)
-        lag = int(large[-1]) + 1 if large.size else 0
+    lag = int(np.argmax(run)) if run.any() else int(np.flatnonzero(~small).max(initial=-1)) + 1
+    # up to twice that lag, in a flat-top window: the long-run variance and its curvature
     width = min(2 * max(lag, 1), len(covariance) - 1)
     k = np.arange(1, width + 1)
     taper = np.clip(2.0 * (1.0 - k / width), 0.0, 1.0)
@@ -184,27 +177,8 @@ def _one_length(x: Array, longest: float) -> float:
     return float(np.clip((curvature**2 / variance**2 * n) ** (1.0 / 3.0), 1.0, longest))
 
 
-def _length(rows: Array, block_length: Any) -> int:
-    n = len(rows)
-    if isinstance(block_length, str) and block_length == "auto":
-        rows = np.asarray(rows, dtype=np.float64)
-        spread = rows.std(axis=0)
-        Z = (rows - rows.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
-        return int(np.ceil(automatic_block_length(Z * Z)))
-    if isinstance(block_length, str):
-        raise InvalidArgumentError(
-            f"block_length is a whole number of rows or 'auto'; got {shown_value(block_length)}."
-        )
-    length = check_count("block_length", block_length)
-    if length > n // FEWEST_UNITS:
-        raise InvalidArgumentError(
-            f"Blocks of {length} rows leave {n // length} of them in {n} rows: at least "
-            f"{FEWEST_UNITS} are needed. Choose shorter blocks, or 'auto'."
-        )
-    return length
-
-
 def _codes(groups: Any, n: int) -> Index:
+    """The group of each row as a number, in order of appearance: the labels do not matter."""
     labels = np.asarray(groups)
     if labels.shape != (n,):
         raise InvalidArgumentError(
@@ -219,5 +193,4 @@ def _codes(groups: Any, n: int) -> Index:
             "that no other has."
         )
     _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
-    # numbered in order of appearance, so that the labels themselves do not matter
     return np.asarray(np.argsort(np.argsort(first))[codes], dtype=np.intp)

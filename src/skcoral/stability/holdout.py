@@ -166,7 +166,7 @@ def holdout(
                 "Correlations on new rows need at least two of them, but a fold holds back "
                 f"{len(test)}: choose fewer folds."
             )
-        where = "fitted"
+        where = "fitted"  # an error says on which side of which fold it arose
         try:
             fit = sample.fit(train, floors=_raised(sample, estimator, train, groups))
             fitted.append(_measure(sample, fit, train))

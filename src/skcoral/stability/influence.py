@@ -114,10 +114,12 @@ def influence(
     sample.model.set_params(on_singular="raise")  # dependent columns have no ρ★
     n = len(sample.rows)
     weights = np.ones(n) if sample.weights is None else sample.weights
+    # first order for all rows at once: the envelope theorem leaves only the change of R
     table = sample.table()
     threshold = api.threshold(table)
     psi = threshold_influence(table.standardised(sample.rows), threshold)
     first_order = -weights * psi / (weights.sum() - weights @ weights / weights.sum())
+    # then the truth for the few rows that move ρ★ most
     ranked = np.argsort(-np.abs(first_order), kind="stable")
     chosen = ranked[weights[ranked] > 0][:n_refits]
     without = np.full(len(chosen), np.nan)

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from skcoral.choosing import solve_for
 from skcoral.core.arrays import Array
 from skcoral.core.results import Decorrelation
-from skcoral.core.validation import check_jobs, check_weights
+from skcoral.core.validation import check_weights
 from skcoral.data.correlation import CorrelationEstimate, estimate_rows, how_to_estimate
 from skcoral.estimator import CORAL
 from skcoral.estimator.fitting import check_settings
@@ -53,7 +53,6 @@ class Resampler:
         sample_weight: Any = None,
         groups: Any = None,
         block_length: Any = None,
-        n_jobs: int | None = None,
     ) -> None:
         if not isinstance(estimator, CORAL):
             raise InvalidArgumentError(
@@ -61,19 +60,13 @@ class Resampler:
                 f"got {type(estimator).__name__} first."
             )
         self.model: Any = clone(estimator)
-        self.model.confidence = None
+        self.model.confidence = None  # refits are plain: raising floors is what they are for
         check_settings(self.model)
         rows = read_rows(self.model, X, reset=True)
         self.rows: Array = np.ascontiguousarray(rows, dtype=np.float64)
         self.names = column_names(self.model)
         self.weights: Array | None = check_weights(sample_weight, len(rows))
-        self.dependence = read_dependence(
-            self.rows,
-            groups=groups,
-            block_length=block_length,
-            sample_weight=self.weights,
-        )
-        self.n_jobs = check_jobs(n_jobs)
+        self.dependence = read_dependence(self.rows, groups, block_length, self.weights)
 
     def weights_of(self, part: Any) -> Array | None:
         """The weights of the rows ``part``."""
@@ -119,13 +112,13 @@ class Resampler:
         """``function(self, part, *args)`` of rows drawn with replacement, where they suffice."""
         seeds = np.random.SeedSequence(seed).spawn(n_draws)
         tasks = ((function, self.dependence.drawn(s), *args) for s in seeds)
-        return [found for found in self._parallel(_attempt, tasks) if found is not None]
+        return [value for value in self._parallel(_attempt, tasks) if value is not None]
 
     def _parallel(self, function: Callable[..., Any], tasks: Iterable[Any]) -> Any:
-        """Results in the order of the tasks, whatever the number of processes."""
+        """Results in the order of the tasks, in as many processes as joblib is told to use."""
         from joblib import Parallel, delayed
 
-        return Parallel(n_jobs=self.n_jobs)(delayed(function)(self, *task) for task in tasks)
+        return Parallel()(delayed(function)(self, *task) for task in tasks)
 
 
 def _attempt(resampler: Resampler, function: Callable[..., Any], *args: Any) -> Any:
