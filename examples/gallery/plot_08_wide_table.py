@@ -115,5 +115,4 @@ plt.show()
 
 # %%
 # With about as many rows as columns, instead of many fewer, low floors do overfit: fidelity itself
-# is then lost on fresh rows, and the fit raises an ``OverfitWarning`` that names a floor from
-# which on it is kept. In the guide: :doc:`singular and wide tables </guide/singular>`.
+# is then lost on fresh rows. In the guide: :doc:`singular and wide tables </guide/singular>`.

@@ -107,10 +107,6 @@ class LeastNormWarning(UserWarning):
     """Outputs do not determine the rows: of all rows with these outputs, the least is returned."""
 
 
-class OverfitWarning(UserWarning):
-    """On rows left out the outputs keep far less of their sources than on the rows fitted."""
-
-
 class SkippedWindowsWarning(UserWarning):
     """Some windows or groups have no model; the message says how many, and why."""
 

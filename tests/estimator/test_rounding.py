@@ -7,7 +7,7 @@ import pytest
 
 from skcoral import CORAL
 from skcoral.data.moments import Moments
-from skcoral.estimator.on_rows import NEGLIGIBLE
+from skcoral.estimator.rows import NEGLIGIBLE
 from skcoral.exceptions import RoundingWarning
 
 

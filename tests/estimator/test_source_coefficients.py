@@ -12,7 +12,6 @@ from skcoral.exceptions import InvalidArgumentError
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skcoral.exceptions.SingularCorrelationWarning"),
     pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning"),
-    pytest.mark.filterwarnings("ignore::skcoral.exceptions.OverfitWarning"),
 ]
 
 

@@ -191,7 +191,6 @@ def _record(fitted: Fit, told: list[str], written: list[str]) -> dict[str, Any]:
         "min_fidelity": measured.min_fidelity,
         "mean_fidelity": float(measured.fidelity.mean()),
         "threshold": th and {"value": th.value, "lower": th.lower, "upper": th.upper},
-        "new_rows": result.notes.new_rows or None,
         "confidence": confidence,
         "weighted": model.estimate_.weighted,
         "fidelity": by_name(measured.fidelity),
@@ -211,7 +210,7 @@ def _show(fitted: Fit, options: Namespace, told: list[str], written: list[str]) 
     if not result.deficiency:
         threshold = sentences.threshold(model.threshold_, result)
     proved = (sentences.certificate(result), sentences.goal(result), result.notes.confidence)
-    more = (_no_floor(fitted), threshold, result.notes.new_rows)
+    more = (_no_floor(fitted), threshold)
     console.say_each((*proved, *told, *more), stderr=stderr)
     console.say("", stderr=stderr)
     shown = range(len(result.names))

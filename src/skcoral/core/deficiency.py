@@ -139,11 +139,16 @@ class Deficiency:
         reason, remedy = self._reason_and_remedy()
         r, p = self.factor.shape
         least = 0.5 * p * (p - r) / r
+        new = (
+            " New rows keep less, most of all where rows are about as many as columns: "
+            "skcoral.stability.holdout measures how much."
+        )
         return (
             f"{reason}. The outputs span at most {r} dimension{'s' if r > 1 else ''}, so no "
             f"transformation removes all correlation between more than {r} of them: between {p} "
             f"the least sum of squared correlations is {least:.6g}, and lower bounds say how close "
             f"the answer is. Exact decorrelation of all {p} would need {remedy}."
+            f"{new * self.few_rows}"
         )
 
     def warning(self) -> str:

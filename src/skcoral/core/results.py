@@ -39,8 +39,6 @@ class Notes(Frozen):
         What it says about the rows, where it is about something else.
     confidence : str
         What holds for the population the rows were drawn from.
-    new_rows : str
-        What rows that were left out of a refit keep.
     rounding : str
         What rounding leaves of the promise on the original scale.
     """
@@ -49,7 +47,6 @@ class Notes(Frozen):
     is_about_rows: bool = True
     guarantee: str = ""
     confidence: str = ""
-    new_rows: str = ""
     rounding: str = ""
 
 
@@ -222,7 +219,7 @@ class Decorrelation(Fidelities, _Transformation):
         For the criteria "worst" and "absolute": whether ties were broken by the least sum of
         squares, which is given up where it takes too long.
     notes : Notes
-        What the certificate is about, and what is known of new rows.
+        What the certificate is about, and what is known beyond it.
     R : ndarray of shape (p, p) or None
         The correlation matrix of the sources, where the answer was asked for a matrix.
     on_rows : Measured or None

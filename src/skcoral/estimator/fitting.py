@@ -27,8 +27,14 @@ from skcoral.data.correlation import (
 )
 from skcoral.data.effects import Measured, measure_matrix, measure_rows
 from skcoral.data.moments import Moments
-from skcoral.estimator.on_rows import measure_overfitting, measure_rounding
-from skcoral.estimator.rows import batches, column_names, comes_in_batches, named_rows, read_rows
+from skcoral.estimator.rows import (
+    batches,
+    column_names,
+    comes_in_batches,
+    measure_rounding,
+    named_rows,
+    read_rows,
+)
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError, NotCertifiedWarning
 
 if TYPE_CHECKING:
@@ -289,7 +295,7 @@ class Fitting:
     ) -> Self:
         """Solve for the correlations ``table`` and set the fitted attributes.
 
-        With ``rows``, what rounding and new rows cost is measured on them. ``raised`` are floors
+        With ``rows``, what rounding costs is measured on them. ``raised`` are floors
         for the population and ``judged`` is the validated matrix, where they are known. The effect
         is measured on the moments or on the correlation matrix ``measured_on``; without
         ``measure``, when it is asked for. ``near`` is a model of a similar matrix to start from.
@@ -320,7 +326,6 @@ class Fitting:
         self.result_ = replace(result, R=None, on_rows=effect, notes=notes)
         if rows is not None:
             measure_rounding(self, rows, sample_weight)
-            measure_overfitting(self, rows, sample_weight)
         return self
 
     def _confident_floors(self, rows: Any, sample_weight: Any, groups: Any) -> Any:

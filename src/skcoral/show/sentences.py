@@ -33,7 +33,7 @@ def summary(result: Decorrelation) -> str:
     """
     measured = result.measured
     lines = [] if measured is None else [measured.headline()]
-    more = [rank(result), result.notes.confidence, result.notes.new_rows]
+    more = [rank(result), result.notes.confidence]
     said = [*lines, certificate(result), goal(result), details(result), *more]
     return "\n".join(line for line in said if line)
 

@@ -235,8 +235,7 @@ def _without_floors(estimator: Any, result: Decorrelation) -> str:
 
 
 def _warnings(estimator: Any, result: Decorrelation) -> list[str]:
-    notes = result.notes.new_rows, result.notes.guarantee
-    out = [said for said in (sentences.rank(result), *notes) if said]
+    out = [said for said in (sentences.rank(result), result.notes.guarantee) if said]
     n, p = estimator.n_samples_seen_, len(estimator.correlation_)
     if 0 < n < 10 * p:
         out.append(
