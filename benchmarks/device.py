@@ -65,15 +65,14 @@ def arrays_in_use(xp: Any, p: int) -> str:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--package", choices=["torch", "cupy"], default="torch")
     parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 2000])
     parser.add_argument("--largest-sharp", type=int, default=1000)
     parser.add_argument("--every", action="store_true", help="all families of families.py")
     options = parser.parse_args()
-    xp = import_module(options.package)
+    xp = import_module("torch")
 
     def like(a: np.ndarray) -> Any:
-        return xp.asarray(a, device="cuda") if options.package == "torch" else xp.asarray(a)
+        return xp.asarray(a, device="cuda")
 
     decorrelate(noise(50, xp, like), 0.97)  # loads the libraries of the card
     print("| family | question | p | s | eigh | after, s | answer | gap | status | p × p arrays |")

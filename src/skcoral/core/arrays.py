@@ -1,17 +1,15 @@
 """Where the heavy algebra runs: NumPy and LAPACK, or the library that holds the matrix.
 
-A matrix of PyTorch or CuPy stays on its device, and products and decompositions run there in
-float64. Vectors, and everything that is decided from them, are NumPy's. These are the only
-operations on matrices that the solvers need there; PyTorch and CuPy nearly agree on them with the
-array API standard, so its strict reference library works too.
+A matrix of PyTorch stays on its device, and products and decompositions run there in float64.
+Vectors, and everything that is decided from them, are NumPy's. These are the only operations on
+matrices that the solvers need there; PyTorch nearly agrees on them with the array API standard, so
+its strict reference library, with which the tests run, works too.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import fields
-from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -24,7 +22,7 @@ Index = NDArray[np.intp]
 
 
 _GRADED = 1e-6  # ratio of column lengths below which bidiagonal reduction loses too many digits
-_LIBRARIES = ("torch", "cupy", "array_api_strict")
+_LIBRARIES = ("torch", "array_api_strict")
 
 
 def read_only(a: Any) -> Array:
@@ -34,32 +32,18 @@ def read_only(a: Any) -> Array:
     return out
 
 
-_PLAIN = (float, str, int, tuple, type(None))  # values that cannot be changed anyway
-
-
-@cache
-def _fields_of(kind: Any) -> tuple[tuple[str, bool], ...]:
-    """Names of the fields of a dataclass, and whether a list in one is an array of numbers."""
-    arrays = ("Any", "Array", "Array | None")
-    return tuple((field.name, field.type in arrays) for field in fields(kind))
-
-
 class Frozen:
     """Makes the arrays and mappings of a frozen dataclass read-only."""
 
     def __post_init__(self) -> None:
-        for name, of_numbers in _fields_of(type(self)):  # type: ignore[arg-type]
-            value = getattr(self, name)
-            if isinstance(value, _PLAIN):
-                continue
-            numbers = of_numbers and isinstance(value, list)
-            if numbers or (isinstance(value, np.ndarray) and value.dtype.kind == "f"):
-                value = read_only(value)
-            elif isinstance(value, np.ndarray):
-                value = value.view()
+        for name, value in list(self.__dict__.items()):
+            if isinstance(value, np.ndarray):
+                value = read_only(value) if value.dtype.kind == "f" else value.view()
                 value.flags.writeable = False
             elif isinstance(value, Mapping):
                 value = MappingProxyType(dict(value))
+            else:
+                continue
             object.__setattr__(self, name, value)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -86,9 +70,7 @@ def to_host(A: Any) -> Any:
     xp = library(A)
     if xp is np:
         return A
-    if xp.__name__ == "torch":
-        return A.detach().cpu().numpy()
-    return A.get() if xp.__name__ == "cupy" else np.asarray(A)
+    return A.detach().cpu().numpy() if xp.__name__ == "torch" else np.asarray(A)
 
 
 def to_device(a: Any, A: Any) -> Any:
@@ -96,18 +78,12 @@ def to_device(a: Any, A: Any) -> Any:
     xp = library(A)
     if xp is np or library(a) is xp:
         return a
-    if xp.__name__ == "cupy":
-        with A.device:
-            return xp.asarray(a)
     return xp.asarray(a, device=A.device)
 
 
 def zeros(shape: tuple[int, int], A: Any) -> Any:
     """A matrix of zeros in the library and on the device of ``A``."""
     xp = library(A)
-    if xp.__name__ == "cupy":
-        with A.device:
-            return xp.zeros(shape)
     return xp.zeros(shape) if xp is np else xp.zeros(shape, dtype=xp.float64, device=A.device)
 
 
@@ -138,24 +114,23 @@ def submatrix(A: Any, rows: Index, columns: Index) -> Any:
 
 def block_triangular(A: Any, B: Any, C: Any) -> Any:
     """``[[A, B], [0, C]]``."""
-    return _blocks(A, B, zeros((C.shape[0], A.shape[1]), A), C)
+    below = zeros((C.shape[0], A.shape[1]), A)
+    return _joined([columns_joined([A, B]), columns_joined([below, C])], 0)
 
 
 def block_symmetric(A: Any, B: Any, C: Any) -> Any:
     """``[[A, B], [Bᵀ, C]]``."""
-    return _blocks(A, B, B.T, C)
+    return _joined([columns_joined([A, B]), columns_joined([B.T, C])], 0)
 
 
 def columns_joined(parts: list[Any]) -> Any:
     """Matrices of equal height side by side."""
+    return _joined(parts, 1)
+
+
+def _joined(parts: list[Any], axis: int) -> Any:
     xp = library(parts[0])
-    return (xp.concat if hasattr(xp, "concat") else xp.concatenate)(parts, axis=1)
-
-
-def _blocks(A: Any, B: Any, C: Any, D: Any) -> Any:
-    xp = library(A)
-    join = xp.concat if hasattr(xp, "concat") else xp.concatenate
-    return join([columns_joined([A, B]), columns_joined([C, D])], axis=0)
+    return np.concatenate(parts, axis) if xp is np else xp.concat(parts, axis=axis)
 
 
 def own_diagonal(A: Any) -> Any:
@@ -325,10 +300,9 @@ def cholesky_or_none(A: Any) -> Any:
         factor, info = xp.linalg.cholesky_ex(A)
         return factor if int(info) == 0 else None
     try:
-        factor = xp.linalg.cholesky(A)
+        return xp.linalg.cholesky(A)
     except np.linalg.LinAlgError:
         return None
-    return factor if bool(np.isfinite(diagonal(factor)).all()) else None  # CuPy's way to fail
 
 
 def solve_lower_factored(factor: Any, b: Any) -> Any:
@@ -359,10 +333,6 @@ def solve_lower(factor: Any, B: Any, *, transposed: bool = False) -> Any:
         return sla.lapack.dtrtrs(factor, B, lower=1, trans=1 if transposed else 0)[0]
     if xp.__name__ == "torch":
         return xp.linalg.solve_triangular(factor.T if transposed else factor, B, upper=transposed)
-    if xp.__name__ == "cupy":
-        from cupyx.scipy.linalg import solve_triangular
-
-        return solve_triangular(factor, B, lower=True, trans="T" if transposed else "N")
     return xp.linalg.solve(factor.T if transposed else factor, B)
 
 
