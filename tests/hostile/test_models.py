@@ -146,7 +146,7 @@ def test_hostile_json(model, tmp_path, part):
 def test_sizes_are_checked_before_anything_is_read(model, tmp_path):
     path = tmp_path / "long.json"
     path.write_text(json.dumps(model) + " " * 10_000_000)
-    with use(Limits(model_bytes=1_000_000)), pytest.raises(ModelFileError, match="MODEL_BYTES"):
+    with use(Limits(bytes=1_000_000)), pytest.raises(ModelFileError, match="MAX_BYTES"):
         load_model(path)
     with pytest.raises(ModelFileError):
         load_model("/dev/null")

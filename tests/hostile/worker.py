@@ -44,7 +44,7 @@ def by_app(path):
 
 def scale(size):
     """Multiply what an input may have, and the constants beside it; returns the limits."""
-    amounts = [f.name for f in fields(Limits) if not f.name.endswith(("seconds", "ratio"))]
+    amounts = [f.name for f in fields(Limits) if f.name != "seconds"]
 
     def scaled(found):
         return replace(found, **{k: int(size * getattr(found, k)) for k in amounts})
@@ -52,6 +52,7 @@ def scale(size):
     app_sources.VISITOR = scaled(app_sources.VISITOR)
     constants = {
         limits: ["_HARMLESS"],
+        Limits: ["sheet_cells", "workbook_memory", "record_bytes"],
         delimited: ["FIRST", "_BLOCK"],
     }
     for module, names in constants.items():

@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from skcoral.exceptions import InvalidArgumentError, TooLargeError
 
 MB = 2**20
 _PREFIX = "CORAL_MAX_"
-#: Bytes that any file may unpack to.
+#: Bytes that any file may unpack to: what they take does no harm, whatever the file.
 _HARMLESS = 64 * MB
 #: What there is too much of, and what to do besides raising the limit.
 _REFUSALS = {
@@ -27,15 +27,13 @@ _REFUSALS = {
     "variables": ("there are {} variables", "Use fewer columns."),
     "cells": ("there are {} cells", "Use fewer columns."),
     "sheet_cells": ("there are {} cells or texts", "Save the table as CSV or Parquet."),
-    "unpacked_bytes": ("it unpacks to {}", ""),
-    "unpacked_ratio": ("it unpacks to {} times its size", ""),
-    "workbook_bytes": ("it unpacks to {}", "Save the table as CSV or Parquet."),
-    "piped_bytes": ("{} came in without an end", "Save it to a file and name that."),
+    "bytes": ("there are {} to read", ""),
+    "whole_bytes": ("there are {} to hold at once", "Save the table as CSV or Parquet."),
+    "unpacked_ratio": ("it unpacks to {} times its size", "Save it as CSV, not compressed."),
     "record_bytes": (
         "one row or cell has {} of text",
         "Are there line ends, and is every quote closed?",
     ),
-    "model_bytes": ("the file has {}", ""),
     "seconds": ("reading has taken {}", ""),
 }
 
@@ -52,23 +50,9 @@ class Limits:
         Columns of a correlation matrix: several matrices of this size are held at a time.
     cells : int
         Numbers of a table that is held in memory; one that is read in parts has no such limit.
-    sheet_cells : int
-        Cells of a workbook.
-    unpacked_bytes : int
-        Bytes of a text file after decompression.
-    unpacked_ratio : int
-        How many times its size a file may unpack to, beyond its first 64 MB; eight bytes for each
-        value of a Parquet file.
-    workbook_bytes : int
-        Bytes of a workbook after decompression.
-    workbook_memory : int
-        Memory of the process that reads a workbook.
-    piped_bytes : int
-        Bytes from a pipe, a device or standard input, which are kept in a temporary file.
-    record_bytes : int
-        Characters of one line, row or cell.
-    model_bytes : int
-        Bytes of a model or moments file.
+    bytes : int
+        Bytes of a text file after decompression, or of what comes from a pipe or a device, which
+        is kept in a temporary file.
     seconds : float
         Time for reading a table from its start to its end.
 
@@ -83,15 +67,21 @@ class Limits:
     columns: int = 100_000
     variables: int = 10_000
     cells: int = 100_000_000
-    sheet_cells: int = 10_000_000
-    unpacked_bytes: int = 64 * 1024 * MB
-    unpacked_ratio: int = 1000
-    workbook_bytes: int = 1024 * MB
-    workbook_memory: int = 1536 * MB
-    piped_bytes: int = 8 * 1024 * MB
-    record_bytes: int = 64 * MB
-    model_bytes: int = 1024 * MB
+    bytes: int = 8 * 1024 * MB
     seconds: float = 3600.0
+
+    # What nobody needs more of, as there is another way: cells of a workbook, memory of the process
+    # that reads it, characters of one line, row or cell, and how many times its size a file may
+    # unpack to (eight bytes for each value of a Parquet file).
+    sheet_cells: ClassVar[int] = 10_000_000
+    workbook_memory: ClassVar[int] = 1536 * MB
+    record_bytes: ClassVar[int] = 64 * MB
+    unpacked_ratio: ClassVar[int] = 1000
+
+    @property
+    def whole_bytes(self) -> int:
+        """Bytes of a workbook or a model, which are held in memory at once."""
+        return min(self.bytes, 1024 * MB)
 
     def require(
         self, name: str, amount: float, label: str, what: str = "", advice: str = ""
@@ -106,7 +96,7 @@ class Limits:
             found, limit = shown(name, amount), shown(name, allowed)
             usual, remedy = _REFUSALS[name]
             what = what or usual.format(f"more than {found}" if found == limit else found)
-            advice = f"{advice or remedy} {self.remedy(name)}".lstrip()
+            advice = f"{advice or remedy} {self.remedy(name)}".strip()
             raise TooLargeError(f"{label}: {what}, and the limit is {limit}.\n{advice}")
 
     def check_ratio(self, unpacked: int, packed: int, label: str) -> None:
@@ -115,11 +105,13 @@ class Limits:
             self.require("unpacked_ratio", unpacked // max(packed, 1), label)
 
     def remedy(self, name: str) -> str:
-        """How the limit is raised."""
+        """How the limit is raised, where it can be."""
+        name = name.removeprefix("whole_")
+        if name not in self.__dict__:
+            return ""
         return f"A higher limit: {_PREFIX}{name.upper()}=NUMBER in the environment."
 
 
-@dataclass(frozen=True)
 class VisitorLimits(Limits):
     """Limits that a visitor cannot raise."""
 
@@ -130,17 +122,7 @@ class VisitorLimits(Limits):
 
 #: What a visitor of a shared server may bring.
 VISITOR = VisitorLimits(
-    columns=5_000,
-    variables=1_000,
-    cells=5_000_000,
-    sheet_cells=5_000_000,
-    unpacked_bytes=100 * MB,
-    workbook_bytes=300 * MB,
-    workbook_memory=768 * MB,
-    piped_bytes=25 * MB,
-    record_bytes=2 * MB,
-    model_bytes=25 * MB,
-    seconds=60.0,
+    columns=5_000, variables=1_000, cells=5_000_000, bytes=100 * MB, seconds=60.0
 )
 
 _chosen: ContextVar[Limits | None] = ContextVar("limits", default=None)
@@ -196,31 +178,28 @@ def shown(name: str, amount: float) -> str:
 
     Examples
     --------
-    >>> shown("columns", 5000), shown("record_bytes", 2**21), shown("seconds", 60)
+    >>> shown("columns", 5000), shown("bytes", 2**21), shown("seconds", 60)
     ('5,000', '2 MB', '60 s')
     """
     if name.endswith("seconds"):
         return f"{amount:,.0f} s" if amount >= 10 else f"{amount:g} s"
-    if name.endswith("_bytes"):
+    if name.endswith("bytes"):
         return f"{amount / MB:,.0f} MB" if amount >= MB else f"{amount:,.0f} bytes"
     return f"{amount:,.0f}"
 
 
-def read_file(path: str | os.PathLike[str], label: str, name: str = "model_bytes") -> bytes:
-    """The content of a file that is not larger than the limit called ``name``; devices too.
+def read_file(path: str | os.PathLike[str], label: str) -> bytes:
+    """The content of a model or certificate file within the limits; devices too.
 
-    ``label`` is the path as errors show it.
-
-    Of what begins neither as JSON nor as an archive only the beginning is read: enough for the
-    caller to refuse it.
+    ``label`` is the path as errors show it. Of what begins neither as JSON nor as an archive only
+    the beginning is read: enough for the caller to refuse it.
     """
     limits = current()
-    most = getattr(limits, name)
     with open(path, "rb") as stream:
         data = stream.read(4096)
         if data.lstrip()[:1] == b"{" or data[:2] == b"PK":
-            data += stream.read(int(min(most, 2**62)) + 1 - len(data))
-    limits.require(name, len(data), label)
+            data += stream.read(limits.whole_bytes + 1 - len(data))
+    limits.require("whole_bytes", len(data), label)
     return data
 
 

@@ -175,7 +175,7 @@ class _Reader:
             block, piece, total = block[end:], following, total + len(piece)
             self.limits.require("record_bytes", len(block), self.label)
             if binary is not packed:
-                self.limits.require("unpacked_bytes", total, self.label)
+                self.limits.require("bytes", total, self.label)
                 self.limits.check_ratio(total, packed.tell(), self.label)
 
     def _pieces(self, binary: Any) -> Iterator[bytes]:

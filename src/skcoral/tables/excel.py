@@ -137,10 +137,10 @@ def open_workbook(label: str, stream: BinaryIO, limits: Limits) -> Iterator[Work
 
     with suppress(zipfile.BadZipFile):  # .xls is none
         size = sum(entry.file_size for entry in zipfile.ZipFile(stream).infolist())
-        limits.require("workbook_bytes", size, label)
+        limits.require("whole_bytes", size, label)
     stream.seek(0)
     data = stream.read()
-    limits.require("workbook_bytes", len(data), label)
+    limits.require("whole_bytes", len(data), label)
     script = Path(__file__).with_name("workbook_process.py")
     folder = Path(python_calamine.__file__).parents[1]
     command = [sys.executable, "-I", "-S", str(script), str(folder), str(limits.workbook_memory)]

@@ -64,7 +64,7 @@ def open_parquet(label: str, opener: Callable[[], BinaryIO], size: int) -> Table
                     clock.check()
                     sizes = _text_bytes(part)
                     text += int(sizes.sum())
-                    limits.require("unpacked_bytes", text, label)
+                    limits.require("bytes", text, label)
                     for piece in _within_limits(part, sizes, label, limits):
                         rows = range(done + 1, done + 1 + piece.num_rows)
                         done += piece.num_rows

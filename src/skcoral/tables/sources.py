@@ -123,7 +123,7 @@ def _spooled(stream: BinaryIO, label: str, refuse: Callable[[str, bytes], None] 
         while piece:
             size += len(piece)
             clock.check()
-            limits.require("piped_bytes", size, label)
+            limits.require("bytes", size, label)
             view = memoryview(piece)
             try:
                 while view:
