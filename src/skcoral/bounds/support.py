@@ -59,7 +59,7 @@ def proved_bound(
 ) -> float:
     """The lower bound that a dual point proves, from R and its arrays alone."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        bound = support_bound(certificate, rho_min, R, Floats(), anchors)
+        bound = support_bound(certificate, rho_min, R, Floats(parts=2), anchors)
     return max(float(bound.lower), 0.0)
 
 
@@ -110,7 +110,7 @@ class _Bound:
         if norm == "nuclear":
             return (linear / _spectral_size(M, doubt, arithmetic) - float(p - k)) * 0.5
         value = linear - squares * 0.5 - 0.5 * (p - k)
-        return _from_squares(criterion, value, max(k * (k - 1) / 2, 1.0))
+        return from_squares(criterion, value, max(k * (k - 1) / 2, 1.0))
 
     def _column(self, one: Proved, L: Array, M: Array, eta: float) -> Enclosure:
         """``θ + η ρ²``, with ``θ + η`` proved in coordinates that make R_Ω unity.
@@ -163,7 +163,7 @@ class _Bound:
         if self.criterion != "worst" and np.any(above != 1.0):
             raise CertificateError("the weights of a sum over pairs are one.")
         value = moment_bound(space, self.R, dual, self.arithmetic)
-        return _from_squares(self.criterion, value, exactly(above).total())
+        return from_squares(self.criterion, value, exactly(above).total())
 
     def lifted(self) -> Enclosure:
         """The bound of the trade-off with ``H ⊗ R`` on the support; fixed columns are constants."""
@@ -209,7 +209,7 @@ class _Bound:
         return ((value - up_to(rest) - penalty) / outside).at_least(0.0)
 
 
-def _from_squares(criterion: str, squares: Enclosure, total: Enclosure | float) -> Enclosure:
+def from_squares(criterion: str, squares: Enclosure, total: Enclosure | float) -> Enclosure:
     """What a bound of ``Σ ω r²`` says about the criterion, where the weights ω sum to ``total``.
 
     The largest square is no less than their mean, and a sum of |r| ≤ 1 is at least that of their

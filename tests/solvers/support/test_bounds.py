@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 
 import conic
 from skcoral.bounds.support import proved_bound
+from skcoral.core.solution import Certificate
+from skcoral.exceptions import CertificateError
 from skcoral.solvers.support.caps import feasible_set
 from skcoral.solvers.support.frame_relaxation import FrameBound, frame_bound
 from skcoral.solvers.support.lower_bounds import (
-    frame_certificate,
+    frame_arrays,
     least_norm_bound,
-    lifted_bound,
+    lifted_points,
     multipliers,
 )
 from skcoral.solvers.support.objectives import residuals
@@ -26,6 +28,17 @@ FLOORS = (0.0, 0.8, 0.97, "mixed")
 
 def floors_of(kind, p):
     return np.linspace(0, 0.98, p) if kind == "mixed" else np.full(p, kind)
+
+
+def proved(R, mask, floors, arrays, criterion, **info):
+    """What a dual point proves; nothing where it is not definite."""
+    arrays = {**arrays, "support": mask.astype(float)}
+    try:
+        return proved_bound(
+            R, floors, Certificate("support", arrays, {**info, "criterion": criterion})
+        )
+    except CertificateError:
+        return 0.0
 
 
 def frame_programme(R, mask, floors, norm="frobenius"):
@@ -155,9 +168,8 @@ def test_reported_bounds_lie_below_the_semidefinite_ones_or_are_certified(
         U = space.points(found.T[None])[0]
         E = residuals(space, U[None])[0]
         if criterion == "squared":
-            state = multipliers(space, U, E)
-            lifted = lifted_bound(space, state.H, state.floors, criterion)
-            assert lifted is None or lifted.value <= relaxed + 1e-5
+            for arrays in lifted_points(space, multipliers(space, U, E), criterion):
+                assert proved(R, mask, floors, arrays, criterion, bound="lifted") <= relaxed + 1e-5
         if relaxed >= found.objective - 1e-6:
             assert found.status == "optimal"
             assert found.gap <= 1e-8
@@ -209,11 +221,13 @@ def test_any_dual_point_bounds_any_feasible_point(seed, rho):
     eta = rng.uniform(0, 0.3, size=p)
     U = space.onto_caps(np.where(space.valid, rng.normal(size=(1, p, space.m)), 0.0))
     E = residuals(space, U)[0]
-    point = FrameBound(0.0, M, eta)
-    squares = frame_certificate(space, point, "squared", "frobenius").certificate
-    assert proved_bound(R, space.floors, squares) <= 0.5 * np.sum(E * E) + 1e-10
-    total = frame_certificate(space, point, "absolute", "nuclear").certificate
-    assert proved_bound(R, space.floors, total) <= 0.5 * np.abs(E).sum() + 1e-10
+    arrays = frame_arrays(R, FrameBound(0.0, M, eta))
+    for criterion, norm, value in (
+        ("squared", "frobenius", 0.5 * np.sum(E * E)),
+        ("absolute", "nuclear", 0.5 * np.abs(E).sum()),
+    ):
+        found = proved(R, mask, space.floors, arrays, criterion, bound="frame", norm=norm)
+        assert found <= value + 1e-10
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")

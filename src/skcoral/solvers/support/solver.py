@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from skcoral.bounds.arithmetic import exactly
+from skcoral.bounds.support import from_squares, proved_bound
 from skcoral.core.arrays import Array
 from skcoral.core.criteria import Criterion
 from skcoral.core.linalg import gram_defect, of_unit_variance, raised_to_floors
@@ -16,18 +18,17 @@ from skcoral.core.matrix import Memory
 from skcoral.core.measures import fidelity
 from skcoral.core.solution import Certificate, Solution, SupportSearch
 from skcoral.core.tolerances import EXACT_TOL
+from skcoral.exceptions import CertificateError
 from skcoral.solvers.support.caps import Caps, feasible_set
 from skcoral.solvers.support.frame_relaxation import DENSE_LIMIT, Norm, frame_bound
 from skcoral.solvers.support.interior_point import Candidate
 from skcoral.solvers.support.lower_bounds import (
-    LowerBound,
-    frame_certificate,
-    from_squares,
+    Arrays,
+    frame_arrays,
     least_norm_bound,
-    lifted_bound,
-    moment_certificate,
+    lifted_points,
+    moment_arrays,
     multipliers,
-    nothing_proved,
     to_squares,
 )
 from skcoral.solvers.support.pattern import Mask
@@ -150,7 +151,7 @@ def solve_unbounded(problem: SupportProblem) -> Solution:
     space, B = problem.space, problem.unit_anchors
     progress = Progress(problem.callback)
     search = Search(space, problem.criterion, problem.max_iter, progress)
-    bounds = BestBound(space, problem.criterion, problem.tol, progress)
+    bounds = BestBound(problem, progress)
     given = problem.warm_starts()
     first = structured_starts(space, B, given, problem.memory)
     first = first[: max(1, problem.n_starts) + len(given)]
@@ -165,76 +166,109 @@ def solve_unbounded(problem: SupportProblem) -> Solution:
         bounds.improve(best)
     if problem.proof == "moments" and not bounds.certifies(best):
         bounds.improve_by_moments(best)
-    return _solution(problem, search, found, best, bounds.best)
+    return _solution(problem, search, found, best, bounds)
 
 
 class BestBound:
     """The best lower bound known, and whether it proves an answer optimal."""
 
-    def __init__(self, space: Caps, criterion: Criterion, tol: float, progress: Progress) -> None:
-        self.space, self.criterion, self.tol, self.progress = space, criterion, tol, progress
-        self.least = least_norm_bound(space.R, space.mask)
-        self.best = frame_certificate(space, self.least, criterion, "frobenius")
-        self.frame_done = False
-        progress.step(lower_bound=self.best.value)
+    def __init__(self, problem: SupportProblem, progress: Progress) -> None:
+        self.problem, self.space, self.progress = problem, problem.space, progress
+        self.frame_done, self.lifted_from = False, np.inf
+        self.prove_nothing()
+
+    def prove_nothing(self) -> None:
+        """Fall back to zero, which no criterion is below."""
+        p, k = self.problem.mask.shape
+        nothing = {"P": np.zeros((p, p)), "eta": np.zeros(k)}
+        self.value, self.name = 0.0, "none"
+        self.certificate = self._certificate(nothing, bound="frame", norm="frobenius")
 
     def certifies(self, found: Candidate) -> bool:
         """Whether the bound meets the objective."""
-        return found.worst <= EXACT or found.value - self.best.value <= self._gap(found)
+        return found.worst <= EXACT or found.value - self.value <= self._gap(found)
 
     def improve(self, found: Candidate) -> None:
         """Look for a bound that proves ``found`` optimal, the cheapest one first."""
         if found.worst <= EXACT:
             return
-        state = multipliers(self.space, found.U, found.half_slope)
-        self._offer(lifted_bound(self.space, state.H, state.floors, self.criterion), found)
+        if found.value < self.lifted_from:
+            self.lifted_from = found.value
+            at = multipliers(self.space, found.U, found.half_slope)
+            points = lifted_points(self.space, at, self.problem.criterion)
+            last = -1.0
+            for point in points:
+                proved = self._offer("lifted", point, found)
+                # A concave function of the shift, which has passed its maximum.
+                if self.certifies(found) or proved <= last:
+                    break
+                last = max(last, proved)
         if self.frame_done or self.certifies(found):
             return
         self.frame_done = True
-        squared = self.criterion == "squared"
-        more: tuple[Norm, ...] = ("nuclear",) if self.criterion == "absolute" else ()
+        squared = self.problem.criterion == "squared"
+        more: tuple[Norm, ...] = ("nuclear",) if self.problem.criterion == "absolute" else ()
+        least = least_norm_bound(self.problem.R, self.space.mask)
         for norm in ("frobenius", *more):
             frame = frame_bound(
                 self.space,
                 norm=norm,
-                start=self.least.M,
+                start=least.M,
                 stop_at=found.value - self._gap(found) if squared else np.inf,
                 tol=self._frame_tol(),
                 on_iteration=lambda value: self.progress.step(
                     found.value, value if squared else 0.0
                 ),
             )
-            self._offer(frame_certificate(self.space, frame, self.criterion, norm), found)
+            if norm == "frobenius":
+                frame = max(frame, least, key=lambda bound: bound.value)
+            self._offer("frame", frame_arrays(self.problem.R, frame), found, norm=norm)
 
     def improve_by_moments(self, found: Candidate) -> None:
         """Look for a bound by second-order moments."""
+        criterion = self.problem.criterion
 
-        def tell(value: float) -> bool:
-            return self.progress.step(found.value, from_squares(self.criterion, max(value, 0.0)))
+        def tell(squares: float) -> bool:
+            value = from_squares(criterion, exactly(max(squares, 0.0)), 1.0)
+            return self.progress.step(found.value, float(value.lower))
 
-        goal = to_squares(self.criterion, found.value - self._gap(found))
-        self._offer(moment_certificate(self.space, self.criterion, goal, tell), found)
+        goal = to_squares(criterion, found.value - self._gap(found))
+        self._offer("moments", moment_arrays(self.space, criterion, goal, tell), found)
 
     def _gap(self, found: Candidate) -> float:
         """Largest gap that still counts as proved."""
-        return self.tol * max(found.value, 1e-3)
+        return self.problem.tol * max(found.value, 1e-3)
 
     def _frame_tol(self) -> float:
         # Only the squared criterion can be met by the frame bound, so only there digits matter. In
         # large systems the last digits take most of the time, and any early end is a valid bound.
         if self.space.p > DENSE_LIMIT:
             return 1e-3
-        return 0.1 * self.tol if self.criterion == "squared" else 1e-6
+        return 0.1 * self.problem.tol if self.problem.criterion == "squared" else 1e-6
 
-    def _offer(self, bound: LowerBound | None, found: Candidate) -> None:
-        # A bound above an attained value can only be rounding.
-        if bound is not None and bound.value > self.best.value:
-            self.best = LowerBound(min(bound.value, found.value), bound.name, bound.certificate)
-            self.progress.step(found.value, self.best.value)
+    def _certificate(self, arrays: Arrays, **info: str) -> Certificate:
+        arrays = {**arrays, "support": self.problem.mask.astype(np.float64)}
+        return Certificate("support", arrays, {**info, "criterion": self.problem.criterion})
+
+    def _offer(self, name: str, arrays: Arrays, found: Candidate, **info: str) -> float:
+        """Evaluate a dual point and keep it where it proves more; what it proves."""
+        certificate = self._certificate(arrays, bound=name, **info)
+        try:
+            value = proved_bound(
+                self.problem.R, self.problem.floors, certificate, self.problem.anchors
+            )
+        except CertificateError:  # not definite, for one
+            return 0.0
+        if value > self.value:
+            # A bound above an attained value can only be rounding.
+            self.value, self.name = min(value, found.value), name
+            self.certificate = certificate
+            self.progress.step(found.value, self.value)
+        return value
 
 
 def _solution(
-    problem: SupportProblem, search: Search, found: Found, best: Candidate, bound: LowerBound
+    problem: SupportProblem, search: Search, found: Found, best: Candidate, bound: BestBound
 ) -> Solution:
     R, space = problem.R, search.space
     # Every column gets its sign, unit variance, and its floor against rounding.
@@ -244,13 +278,9 @@ def _solution(
     state = multipliers(space, best.U, best.half_slope)
     exact = best.worst <= EXACT
     if exact:
-        bound = nothing_proved(space, problem.criterion)
+        bound.prove_nothing()
     # The half-gradient of the criterion at T, from which the prices follow.
-    arrays = {
-        **bound.certificate.arrays,
-        "slope": best.half_slope,
-        "support": problem.mask.astype(np.float64),
-    }
+    arrays = {**bound.certificate.arrays, "slope": best.half_slope}
     return Solution(
         T=T,
         correlation=np.eye(space.k) + gram_defect(R, T),
