@@ -63,12 +63,13 @@ cov: $(READY)
 	$(LINES) $(BIN)/python -m coverage combine --quiet --append
 	$(LINES) $(BIN)/python -m coverage report --skip-covered --sort=cover
 
+# What failed the last time comes first, then what was edited last.
 unit: $(READY)
-	$(ONE_THREAD) $(BIN)/python $(PYTEST) -p no:benchmark -n $(WORKERS) -m "not slow and not site"
+	$(ONE_THREAD) $(BIN)/python $(PYTEST) -p no:benchmark -n $(WORKERS) --failed-first --new-first -m "not slow and not site"
 
 # A warning is an error: an unknown reference, an example that fails, a page that nothing leads to.
 docs: $(READY)
-	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going --quiet -d build/doctrees docs build/site
+	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going --quiet -j $(WORKERS) -d build/doctrees docs build/site
 
 PORT ?= 8000
 docs-serve: docs

@@ -84,6 +84,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "nested_sections": False,
     "write_computation_times": False,
+    "parallel": True,  # as many examples at a time as pages
 }
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -139,5 +140,7 @@ def remove_unused_mathjax(app, exception):
 
 
 def setup(app):
-    """Run after the extension that copies MathJax into the site."""
+    """Read pages in parallel; clean up after the extension that copies MathJax into the site."""
+    # it only copies files at the end, but does not declare that pages may be read in parallel
+    app.extensions["sphinx-mathjax-offline"].parallel_read_safe = True
     app.connect("build-finished", remove_unused_mathjax, priority=900)

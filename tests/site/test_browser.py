@@ -77,8 +77,7 @@ def visit(browser, address):
         context.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 @pytest.mark.parametrize("name", PAGES)
 def test_the_page_is_whole(visit, artifacts, name, width, scheme):
     page = visit(PAGES[name], width, scheme)
