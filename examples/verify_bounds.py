@@ -162,7 +162,7 @@ def moment_bound(dual, rho, R, columns, K):
 
 
 def support_bound(dual, info, name, rho, R, mask, B):
-    """The bound on a support: moments, the lifted dual, or that of a frame operator P.
+    """The bound on a support: moments, the lifted dual, or that of a frame, P = RQR.
 
     The anchors B count by their projections X onto the supports, and their floors over its length.
     """
@@ -193,13 +193,11 @@ def support_bound(dual, info, name, rho, R, mask, B):
         value = 2 * rho @ lam - np.trace(H) - half @ half + np.sum(fixed.T @ R @ fixed * H)
         h = np.abs(H[np.triu_indices(k, 1)])
         return less_conjugate(name, value, h, np.ones(len(h)))
-    M = np.linalg.solve(root(R), np.linalg.solve(root(R), dual["P"]).T)
+    P, M = R @ dual["Q"] @ R, root(R).T @ dual["Q"] @ root(R)
     total = -np.trace(M)
     for j, omega in enumerate(columns):
         pull = K[j] @ (R @ X[:, j])[omega]
-        form = K[j] @ dual["P"][np.ix_(omega, omega)] @ K[j].T - dual["eta"][j] * np.outer(
-            pull, pull
-        )
+        form = K[j] @ P[np.ix_(omega, omega)] @ K[j].T - dual["eta"][j] * np.outer(pull, pull)
         total += float(np.linalg.eigvalsh(form)[0]) + dual["eta"][j] * rho[j] ** 2
     missing = len(R) - k  # eigenvalues of the frame operator that k outputs leave at zero
     if info["norm"] == "nuclear":

@@ -53,7 +53,7 @@ def verify(file, matrix=None):
     for name in {"weights", "multipliers", "eta", "vif_weights"} & set(dual):
         expect((dual[name] >= 0).all(), "a multiplier is negative")
     pairs = [numbers(w)] if (w := claim.get("pair_weights")) else []
-    for A in [R, *pairs, *(dual[name] for name in {"S", "H", "P", "rest_S", "vif_H"} & set(dual))]:
+    for A in [R, *pairs, *(dual[name] for name in {"S", "H", "Q", "rest_S", "vif_H"} & set(dual))]:
         expect(np.array_equal(A, A.T), "a matrix is not symmetric")
     expect(matrix is None or np.abs(matrix - R).max() <= REPORTED, "about another matrix")
     one, anchors = np.eye(len(R)), claim.get("anchors")

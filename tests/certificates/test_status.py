@@ -148,7 +148,7 @@ def test_a_point_that_proves_nothing(kind: str) -> None:
 def test_a_point_that_proves_nothing_on_a_support(kind: str) -> None:
     result = honest(kind)
     c = result.certificate
-    name = "H" if c.info["bound"] == "lifted" else "P"
+    name = "H" if c.info["bound"] == "lifted" else "Q"
     far = 1e90 * (c.arrays[name] - 1e3 * np.eye(6))
     settled = rechecked(with_arrays(result, **{name: far}), R)
     assert settled.lower_bound == 0
@@ -252,7 +252,7 @@ def test_bounds_of_certificates_without_a_result() -> None:
         for point in (c, bare):
             found = proved_bound(R, result.rho_min, point)
             assert found == pytest.approx(result.lower_bound, abs=1e-12)
-        poor = {n: -a if n in ("H", "P") else a for n, a in bare.arrays.items()}
+        poor = {n: -a if n in ("H", "Q") else a for n, a in bare.arrays.items()}
         if kind == "support, open":
             assert proved_bound(R, result.rho_min, Certificate("support", poor, c.info)) == 0.0
 

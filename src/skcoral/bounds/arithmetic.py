@@ -25,7 +25,7 @@ from skcoral.core.linalg import slices, two_sum
 
 UNIT = 2.0**-53  # the largest relative error of one rounding
 WIDER = 1 + 1e-9  # covers all roundings of the computation of a radius: millions
-_TINY = 1e-290  # more than all that underflow can take
+TINY = 1e-290  # more than all that underflow can take
 _MANY_DIGITS = 1e5  # times the unit rounding of 1e-16 stays below what is promised of a number
 PRECISION = 212  # bits: four times that of a float, so that rounding is never what fails
 
@@ -234,7 +234,7 @@ class Floats(Arithmetic):
         # the products with a last part are rounded
         rows, columns = [_row_sums(a) for a in left], [_column_sizes(b) for b in right]
         rounded = sizes(rows[last], sum(columns)) + sizes(sum(rows[:last]), columns[last])
-        radius = _TINY + n * UNIT * rounded + (self.parts**2 + 1) * UNIT * terms
+        radius = TINY + n * UNIT * rounded + (self.parts**2 + 1) * UNIT * terms
         return _Sum(high, low, radius)
 
     def apply(self, A: Array, B: _Sum) -> _Sum:

@@ -6,15 +6,15 @@ definite; the former is looked up, the latter proved in spite of rounding.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from skcoral.bounds.arithmetic import UNIT, WIDER, Arithmetic
+from skcoral.bounds.arithmetic import TINY, UNIT, WIDER, Arithmetic
 from skcoral.core.arrays import Array
 from skcoral.exceptions import CertificateError
 
@@ -82,18 +82,15 @@ def _told(shape: tuple[int, ...]) -> str:
 
 
 _LARGE = 400  # from here on an eigenvalue is bounded instead of the inverse
-
-
-class Proof(Protocol):
-    """That a matrix A is positive definite."""
-
-    def inverse_form(self, z: Array) -> float:
-        """Upper bound of ``tr(ZᵀA⁻¹Z)``, but for rounding, from the sizes of the entries of Z."""
+# Shares of its size by which a matrix is shifted until it is proved to be definite: at the optimum
+# many are semidefinite, and a computed eigenvalue is off by some 1e-16 per row. A bound loses about
+# as many digits as the share has, so the first one that does is taken; beyond 1e-8 nothing is left.
+_SHARES = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8)
 
 
 @dataclass(frozen=True)
 class Definite:
-    """A proof by a nonsingular K with ``‖K A Kᵀ - I‖ ≤ doubt < 1``.
+    """A proof that A is definite: a nonsingular K with ``‖K A Kᵀ - I‖ ≤ doubt < 1``.
 
     ``A⁻¹ ⪯ KᵀK / (1 - doubt)``; ``factor`` is a Cholesky factor, ``inverse`` is K.
     """
@@ -102,25 +99,16 @@ class Definite:
     inverse: Array
     doubt: float
 
-    def inverse_form(self, z: Array) -> float:  # noqa: D102
+    def inverse_form(self, z: Array) -> float:
+        """Upper bound of ``tr(ZᵀA⁻¹Z)``, but for rounding, from the sizes of the entries of Z."""
         y = np.abs(self.inverse) @ z
         return float(np.sum(y * y)) / (1 - self.doubt)
-
-
-@dataclass(frozen=True)
-class LeastEigenvalue:
-    """A proof by a lower bound of the eigenvalues."""
-
-    value: float
-
-    def inverse_form(self, z: Array) -> float:  # noqa: D102
-        return float(np.sum(z * z)) / self.value
 
 
 def definite(arithmetic: Arithmetic, A: Array, radius: Array | None = None) -> Definite | None:
     """Prove that ``A``, known within ``radius``, is positive definite; None where that fails."""
     diagonal = np.diag(A)
-    if not np.all(diagonal > 0):
+    if not np.all(diagonal > TINY):
         return None
     # Powers of two make the diagonal nearly one without a rounding.
     d = np.ldexp(1.0, -(np.frexp(diagonal)[1] // 2))
@@ -141,29 +129,31 @@ def definite(arithmetic: Arithmetic, A: Array, radius: Array | None = None) -> D
     return Definite(factor / d[:, None], K * d[None, :], doubt)
 
 
-def definite_of_any_size(arithmetic: Arithmetic, A: Array, radius: Array) -> Proof | None:
-    """Prove that ``A`` is positive definite; for large ones a lower bound of its eigenvalues.
+def definite_form(arithmetic: Arithmetic, A: Array, rounding: float) -> Definite | None:
+    """Prove that ``A`` is definite, of which each entry is known but for a relative rounding.
 
     If floating-point Cholesky ends for ``A - c I``, no eigenvalue of ``A`` lies below ``c`` less
-    ``(n + 2) u tr A`` (Rump, 2006).
+    ``(n + 2) u tr A`` (Rump, 2006); of large matrices nothing more is asked.
     """
-    n, trace = len(A), float(np.trace(A))
+    n, trace, radius = len(A), float(np.trace(A)), rounding * np.abs(A)
     if n <= _LARGE:
         return definite(arithmetic, A, radius)
     if not np.all(np.diag(A) > 0) or not np.isfinite(trace):
         return None
     doubt = 2 * (n + 4) * UNIT * trace + float(radius.sum(axis=1).max())
     c = 0.5 * float(sla.eigvalsh(A, subset_by_index=[0, 0], check_finite=False)[0])
-    if c > 2 * doubt and sla.lapack.dpotrf(A - c * np.eye(n), lower=1)[1] == 0:
-        return LeastEigenvalue(c - doubt)
-    return None
+    if not c > 2 * doubt:
+        return None
+    factor, info = sla.lapack.dpotrf(A - c * np.eye(n), lower=1)
+    return Definite(factor, np.eye(n) / np.sqrt(c - doubt), 0.0) if info == 0 else None
 
 
-def first_definite(attempts: Iterable[tuple[Any, Any]], problem: str) -> tuple[Any, Any]:
-    """Return the first attempt with a proof."""
-    for what, proof in attempts:
+def least_shift(prove: Callable[[float], Any], unit: float, problem: str) -> tuple[float, Any]:
+    """The first of some small shares of ``unit`` for which there is a proof, and that proof."""
+    for share in _SHARES:
+        proof = prove(share * unit)
         if proof is not None:
-            return what, proof
+            return share * unit, proof
     raise CertificateError(problem)
 
 

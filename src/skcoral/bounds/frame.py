@@ -17,14 +17,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from skcoral.bounds.arithmetic import Arithmetic, Enclosure, column_dots, exactly, up_to
-from skcoral.bounds.dual import definite, first_definite, numbers
+from skcoral.bounds.dual import definite, least_shift, numbers
 from skcoral.bounds.tradeoff import Floors
 from skcoral.core.arrays import Array
 from skcoral.core.solution import Certificate
 from skcoral.core.tolerances import FACTOR_TOL
 from skcoral.exceptions import CertificateError
-
-_SHIFTS = (1e-15, 1e-14, 1e-13, 1e-12)
 
 
 def certified_factor(certificate: Certificate, p: int) -> Array:
@@ -106,10 +104,12 @@ def spent(
     )
     values, Q = np.linalg.eigh(N)
     size = max(float(np.abs(values).max()), float(np.min(kappa)), 1e-12)
-    shift, _ = first_definite(
-        ((s * size, definite(arithmetic, N + s * size * np.eye(r))) for s in _SHIFTS),
+    shift, _ = least_shift(
+        lambda shift: definite(arithmetic, N + shift * np.eye(r)),
+        size,
         "`N` is not positive semidefinite, so it proves nothing.",
     )
+    shift = max(shift, 1e-15 * size)  # so that a κ of zero is raised above it
     kappa = kappa + 2 * shift  # N + κ_j I is then at least κ_j - shift
     if not lam.any():
         return -exactly(kappa).total(), N

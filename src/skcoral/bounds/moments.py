@@ -25,13 +25,12 @@ from numpy.typing import NDArray
 
 from skcoral.bounds.arithmetic import UNIT, WIDER, Arithmetic, Enclosure, exactly
 from skcoral.bounds.columns import Column
-from skcoral.bounds.dual import definite, first_definite
+from skcoral.bounds.dual import definite, least_shift
 from skcoral.core.arrays import Array
 from skcoral.exceptions import CertificateError
 
 Index = NDArray[np.intp]
 
-_MARGINS = (1e-13, 1e-12, 1e-10, 1e-8)
 # Roundings of one entry of ``left``: products, a division and the sums of at most a dozen terms.
 _ROUNDINGS = 24 * UNIT
 
@@ -256,14 +255,10 @@ def _norm(A: Array) -> float:
 def _lack(arithmetic: Arithmetic, A: Array) -> float:
     """A number c ≥ 0 for which ``A + c I`` is proved to be positive definite."""
     values = np.linalg.eigvalsh(A)
-    size = max(float(np.abs(values).max()), 1e-290)
-    trials = (max(0.0, -float(values[0])) + margin * size for margin in _MARGINS)
-    shifts = ((c, A + c * np.eye(len(A))) for c in trials)
-    found, _ = first_definite(
-        (
-            (c, definite(arithmetic, shifted, 2 * UNIT * np.eye(len(A)) * np.abs(shifted)))
-            for c, shifted in shifts
-        ),
-        "a block of the certificate is not definite.",
-    )
-    return float(found)
+    base, size = max(0.0, -float(values[0])), max(float(np.abs(values).max()), 1e-290)
+
+    def prove(shift: float) -> object:
+        moved = A + (base + shift) * np.eye(len(A))
+        return definite(arithmetic, moved, 2 * UNIT * np.eye(len(A)) * np.abs(moved))
+
+    return base + least_shift(prove, size, "a block of the certificate is not definite.")[0]

@@ -30,14 +30,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from skcoral.bounds.arithmetic import WIDER, Arithmetic, Enclosure, around, down, exactly, up_to
-from skcoral.bounds.dual import Definite, definite, first_definite, numbers
+from skcoral.bounds.dual import Definite, definite, least_shift, numbers
 from skcoral.bounds.frame import criterion_bound, floors_of_columns, from_columns, from_dual, spent
 from skcoral.bounds.tradeoff import complete_square, tradeoff_bound
 from skcoral.core.arrays import Array
 from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 
-_LOWERED = (1e-13, 1e-12, 1e-11, 1e-10)  # of η, relative to the largest square
 _DECADES = range(1, 13)  # below the least diagonal entry of H, where its eigenvalues may end
 
 
@@ -85,12 +84,13 @@ def largest_squares(S: Array, r: int, arithmetic: Arithmetic) -> Enclosure:
     middle = product.middle + P.middle
     middle = 0.5 * (middle + middle.T)
     radius = (product + P - middle).size() + 2 * np.spacing(np.abs(middle) + eta)
-    for shift in _LOWERED:
-        level = eta - shift * float(squares.max())
-        if definite(arithmetic, middle - level * np.eye(p), radius) is not None:
-            least = exactly(level) * float(p - r) - P.diagonal().total()
-            return whole - Enclosure(max(float(least.lower), 0.0), float(most.upper))
-    return whole - Enclosure(0.0, float(most.upper))
+    shift, _ = least_shift(
+        lambda shift: definite(arithmetic, middle - (eta - shift) * np.eye(p), radius),
+        float(squares.max()),
+        "the least squares of the matrix of the rank cannot be proved.",
+    )
+    least = exactly(eta - shift) * float(p - r) - P.diagonal().total()
+    return whole - Enclosure(max(float(least.lower), 0.0), float(most.upper))
 
 
 def _factored(
@@ -117,12 +117,10 @@ def _factored(
 def _least_eigenvalue(kappa: Array, V: Array, arithmetic: Arithmetic) -> float:
     """A number above zero that no eigenvalue of H is below."""
     top = float(np.min(np.sum(V * V, axis=0) + kappa))
-    trials = (top * 10.0**-k for k in _DECADES if top > 0)
-    least, _ = first_definite(
-        ((c, _definite(down(kappa - c), V, arithmetic)) for c in trials),
-        "`V` and `kappa` make no positive definite matrix, so they prove nothing.",
-    )
-    return float(least)
+    for c in (top * 10.0**-k for k in _DECADES if top > 0):
+        if _definite(down(kappa - c), V, arithmetic) is not None:
+            return c
+    raise CertificateError("`V` and `kappa` make no positive definite matrix: no proof.")
 
 
 def _definite(kappa: Array, V: Array, arithmetic: Arithmetic) -> Definite | None:

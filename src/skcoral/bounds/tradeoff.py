@@ -28,7 +28,7 @@ import numpy as np
 import scipy.linalg as sla
 
 from skcoral.bounds.arithmetic import Arithmetic, Enclosure, around, exactly, up, up_to
-from skcoral.bounds.dual import definite, first_definite, numbers
+from skcoral.bounds.dual import definite, least_shift, numbers
 from skcoral.core import criteria
 from skcoral.core.arrays import (
     Array,
@@ -40,9 +40,6 @@ from skcoral.core.arrays import (
 )
 from skcoral.core.criteria import Criterion
 from skcoral.exceptions import CertificateError
-
-# Diagonals that are tried, relative to that of H: a semidefinite H proves its bound in the limit.
-_SHIFTS = (0.0, 1e-15, 1e-13, 1e-11)
 
 
 def plain_bound(
@@ -141,11 +138,10 @@ def complete_square(
     ``R`` is positive semidefinite (p × p), ``B`` holds the anchors (p × k), ``kappa`` their
     multipliers, none negative, and ``H`` is symmetric; ``what`` is its name in messages.
     """
-    trials = (H + np.diag(shift * np.diag(H)) for shift in _SHIFTS)
-    shifted, proof = first_definite(
-        ((trial, definite(arithmetic, trial)) for trial in trials),
-        f"{what} is not positive definite, so it proves nothing.",
-    )
+    own = np.diag(np.diag(H))  # a semidefinite H proves its bound in the limit
+    problem = f"{what} is not positive definite, so it proves nothing."
+    shift, proof = least_shift(lambda shift: definite(arithmetic, H + shift * own), 1.0, problem)
+    shifted = H + shift * own
     target = B * kappa
     X = sla.lapack.dpotrs(proof.factor, target.T, lower=1)[0].T
     if not np.isfinite(X).all():

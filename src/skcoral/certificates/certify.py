@@ -306,8 +306,8 @@ def _without_proof(result: Any) -> Any:
 @_without_proof.register
 def _(result: RestrictedDecorrelation) -> RestrictedDecorrelation:
     own, zero = result.certificate.arrays, np.zeros(len(result.names))
-    P = np.zeros((len(own["support"]),) * 2)
-    arrays = {"P": P, "eta": zero, "support": own["support"], "slope": own["slope"]}
+    Q = np.zeros((len(own["support"]),) * 2)
+    arrays = {"Q": Q, "eta": zero, "support": own["support"], "slope": own["slope"]}
     info = {"bound": "frame", "criterion": result.criterion, "norm": "frobenius"}
     return replace(result, certificate=replace(result.certificate, arrays=arrays, info=info))
 

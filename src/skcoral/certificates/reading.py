@@ -37,7 +37,7 @@ PARTS: dict[str, tuple[set[str], set[str]]] = {
     "frame": ({"factor", "N", "multipliers", "kappa"}, {"criterion", "rank"}),
     "frame_threshold": ({"factor", "N", "weights", "kappa"}, {"rank"}),
     "support/lifted": ({"multipliers", "H", "support", "slope"}, {"bound", "criterion"}),
-    "support/frame": ({"P", "eta", "support", "slope"}, {"bound", "criterion", "norm"}),
+    "support/frame": ({"Q", "eta", "support", "slope"}, {"bound", "criterion", "norm"}),
     "support/moments": (
         {"S", "weights", "pairs", "floors", "support", "slope"},
         {"bound", "criterion"},

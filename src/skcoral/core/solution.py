@@ -60,7 +60,7 @@ def _symmetric(name: str, a: Any) -> Any:
         raise ValueError(f"`{name}` of a certificate must hold real numbers.")
     a = np.asarray(a, dtype=np.float64)
     if (
-        name not in ("S", "H", "P", "N", "slope", "rest_S", "vif_H")
+        name not in ("S", "H", "Q", "N", "slope", "rest_S", "vif_H")
         or a.ndim != 2
         or len(set(a.shape)) > 1
     ):

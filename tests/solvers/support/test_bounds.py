@@ -188,7 +188,8 @@ def test_a_certificate_is_checked_without_the_solver(sparse_cases, names, criter
         if found.certificate.info["bound"] == "lifted":
             continue
         # The same inequality, written out with generalised eigenvalues.
-        P, eta = found.certificate.arrays["P"], found.certificate.arrays["eta"]
+        P = R @ found.certificate.arrays["Q"] @ R
+        eta = found.certificate.arrays["eta"]
         M = np.linalg.solve(R, P)
         linear = -np.trace(M)
         for k in range(p):

@@ -1,15 +1,15 @@
 """Dual points that bound a support problem from below; what each proves is for the bound to say.
 
-* frame: a symmetric P = L M Lᵀ (``R = L Lᵀ``) and η ≥ 0, the maximum of
-  :mod:`skcoral.solvers.support.frame_relaxation`, or in closed form with P zero on every Ω_k × Ω_k
-  (Proposition 10.2);
-* lifted: λ ≥ 0 of the floors and a symmetric H with ``Q = (H ⊗ R) ≻ 0`` on the support. With
+* frame: a symmetric Q = L⁻ᵀ M L⁻¹ (``R = L Lᵀ``) and η ≥ 0, the maximum of
+  :mod:`skcoral.solvers.support.frame_relaxation`, or in closed form with RQR zero on every
+  Ω_k × Ω_k (Proposition 10.2);
+* lifted: λ ≥ 0 of the floors and a symmetric H with ``H ⊗ R ≻ 0`` on the support. With
   ``dφ = Σ_ij H_ij dG_ij`` at a stationary point its Lagrangian is the quadratic form
 
       Σ_ij H_ij w_i·w_j − 2 Σ_j λ_j (f_j − ρ_j) − tr H,    H = off(H) + Diag(h),
 
-  in the points u, whose Hessian is 2Q with blocks ``Q_kl = H_kl B_kᵀ B_l``: if Q ⪰ 0, the point
-  is globally optimal;
+  in the points u, whose Hessian is twice that form, with blocks ``H_kl B_kᵀ B_l``: if it is positive
+  semidefinite, the point is globally optimal;
 * moments: sums of squares, :mod:`skcoral.solvers.support.moment_admm`.
 """
 
@@ -100,8 +100,9 @@ def least_norm_bound(R: Array, mask: Mask) -> LeastNorm:
 def frame_arrays(R: Array, bound: FrameBound) -> Arrays:
     """A dual point of the frame relaxation."""
     root = np.linalg.cholesky(R)
-    P = root @ bound.M @ root.T
-    return {"P": 0.5 * (P + P.T), "eta": bound.eta}
+    half = sla.solve_triangular(root, bound.M, lower=True, trans="T")
+    Q = sla.solve_triangular(root, half.T, lower=True, trans="T")
+    return {"Q": 0.5 * (Q + Q.T), "eta": bound.eta}
 
 
 def moment_arrays(

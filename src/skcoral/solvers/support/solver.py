@@ -180,7 +180,7 @@ class BestBound:
     def prove_nothing(self) -> None:
         """Fall back to zero, which no criterion is below."""
         p, k = self.problem.mask.shape
-        nothing = {"P": np.zeros((p, p)), "eta": np.zeros(k)}
+        nothing = {"Q": np.zeros((p, p)), "eta": np.zeros(k)}
         self.value, self.name = 0.0, "none"
         self.certificate = self._certificate(nothing, bound="frame", norm="frobenius")
 
