@@ -11,7 +11,7 @@ from scipy.linalg import block_diag, sqrtm
 
 from skcoral import decorrelate, maximize_fidelity, threshold
 from skcoral.bounds.arithmetic import Floats
-from skcoral.bounds.exact import rest_room
+from skcoral.bounds.exact import mean_room
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
 from skcoral.certificates.evaluation import Outputs
 from skcoral.core.problem import Settings
@@ -86,8 +86,8 @@ def test_a_smaller_mean_beside_what_binds(judge: Any, kind: str) -> None:
 @kinds
 def test_parts_that_prove_nothing(judge: Any, kind: str) -> None:
     result = MADE[kind]
-    weights = result.certificate.arrays["rest_weights"]
-    S = result.certificate.arrays["rest_S"]
+    weights = result.certificate.arrays["mean_weights"]
+    S = result.certificate.arrays["mean_S"]
     j, b = free(result)[0], np.flatnonzero(weights == 0)[0]
 
     def put(k: int, value: float) -> np.ndarray:
@@ -96,16 +96,16 @@ def test_parts_that_prove_nothing(judge: Any, kind: str) -> None:
         return out
 
     for arrays, words in (
-        ({"rest_weights": None, "rest_S": None}, "nothing is proved"),
-        ({"rest_S": None}, "holds no array rest_S"),
-        ({"rest_weights": None}, "holds no array rest_weights"),
-        ({"rest_weights": put(j, 0.999)}, "below one"),
-        ({"rest_weights": put(j, 0.0)}, "rest_S"),
-        ({"rest_weights": put(b, 1.0)}, "binds|rest_S"),
-        ({"rest_weights": put(j, 2 * weights[j])}, "could be"),
-        ({"rest_S": -S}, "positive definite"),
-        ({"rest_S": 1.01 * S}, "could be"),
-        ({"rest_S": S[:-1, :-1]}, "rest_S"),
+        ({"mean_weights": None, "mean_S": None}, "nothing is proved"),
+        ({"mean_S": None}, "holds no array mean_S"),
+        ({"mean_weights": None}, "holds no array mean_weights"),
+        ({"mean_weights": put(j, 0.999)}, "below one"),
+        ({"mean_weights": put(j, 0.0)}, "mean_S"),
+        ({"mean_weights": put(b, 1.0)}, "binds|mean_S"),
+        ({"mean_weights": put(j, 2 * weights[j])}, "could be"),
+        ({"mean_S": -S}, "positive definite"),
+        ({"mean_S": 1.01 * S}, "could be"),
+        ({"mean_S": S[:-1, :-1]}, "mean_S"),
     ):
         found = verdict(judge, with_arrays(result, **arrays), R)
         assert any(word in found for word in words.split("|")), (arrays, found)
@@ -116,19 +116,19 @@ def test_a_binding_output_is_not_counted_twice() -> None:
     result = MADE["edge"]
     arrays = result.certificate.arrays
     b = int(np.flatnonzero(arrays["weights"] > 0)[0])
-    weights, at = arrays["rest_weights"].copy(), int(np.sum(free(result) < b))
+    weights, at = arrays["mean_weights"].copy(), int(np.sum(free(result) < b))
     weights[b] = 1.0
-    S = np.insert(np.insert(arrays["rest_S"], at, 0.0, axis=0), at, 0.0, axis=1)
+    S = np.insert(np.insert(arrays["mean_S"], at, 0.0, axis=0), at, 0.0, axis=1)
     S[at, at] = 1.0
     for judge in (check, prove):
-        assert "binds" in verdict(judge, with_arrays(result, rest_weights=weights, rest_S=S), R)
+        assert "binds" in verdict(judge, with_arrays(result, mean_weights=weights, mean_S=S), R)
 
 
 def test_no_completion_has_a_larger_mean() -> None:
     """Against random search and local search over the outputs beside those that bind."""
     result = MADE["edge"]
     rest = free(result)
-    room = rest_room(
+    room = mean_room(
         result.certificate.arrays,
         Outputs(result.T, np.eye(7), result.rho_min, R, Floats(3)),
         R,
@@ -153,4 +153,4 @@ def test_a_threshold_that_is_open_says_nothing_of_the_mean() -> None:
     assert open_ended.status != "optimal"
     for judge in (check, prove):
         assert not verdict(judge, open_ended, R)
-        assert not verdict(judge, with_arrays(open_ended, rest_weights=None, rest_S=None), R)
+        assert not verdict(judge, with_arrays(open_ended, mean_weights=None, mean_S=None), R)

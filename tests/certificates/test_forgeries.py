@@ -301,7 +301,7 @@ def test_any_dual_point_bounds_the_threshold() -> None:
     for _ in range(20):
         A = rng.normal(size=(6, 6))
         S, weights = A @ A.T + 0.1 * np.eye(6), rng.uniform(0.01, 1, 6)
-        lie = with_arrays(th, weights=weights, S=S, rest_weights=None, rest_S=None)
+        lie = with_arrays(th, weights=weights, S=S, mean_weights=None, mean_S=None)
         assert check(lie, R).upper >= th.lower
 
 

@@ -15,7 +15,7 @@ import pytest
 import scipy.linalg as sla
 
 from skcoral.bounds.arithmetic import Enclosure, Floats
-from skcoral.bounds.exact import floor_room, mean_room, rest_room
+from skcoral.bounds.exact import floor_room, mean_room
 from skcoral.bounds.frame import threshold_bound
 from skcoral.bounds.rank import factor_bound
 from skcoral.bounds.tradeoff import (
@@ -149,7 +149,8 @@ def test_exact_decorrelators(anchored: bool, what: str, arithmetic: Any) -> None
     S, rho = spd(len(on), seed=5), rng.uniform(0.2, 0.9, k)
     outputs = Outputs(T, B, rho, R, arithmetic)
     room = mean_room if what == "mean" else floor_room
-    found = room({"weights": d, "S": S}, outputs, R, arithmetic)
+    names = ("mean_weights", "mean_S") if what == "mean" else ("weights", "S")
+    found = room(dict(zip(names, (d, S), strict=True)), outputs, R, arithmetic)
     C = exact(B).transpose() * exact(R) * exact(B)
     size = [C[j, j].sqrt() for j in range(k)]
     kappa = [flint.arb(d[j]) / size[j] for j in on]
@@ -176,8 +177,8 @@ def test_beside_the_outputs_that_bind(arithmetic: Any) -> None:
     lam = np.array([0.4, 0.6, 0, 0, 0, 0])
     d = np.array([0, 0, *rng.uniform(1, 3, 4)])
     S, rho = spd(4, seed=6), rng.uniform(0.2, 0.9, P)
-    arrays = {"weights": lam, "S": np.eye(2), "rest_weights": d, "rest_S": S}
-    found = rest_room(arrays, Outputs(T, np.eye(P), rho, R, arithmetic), R, arithmetic)
+    arrays = {"weights": lam, "S": np.eye(2), "mean_weights": d, "mean_S": S}
+    found = mean_room(arrays, Outputs(T, np.eye(P), rho, R, arithmetic), R, arithmetic)
     E, fixed = exact(np.eye(P)[:, 2:]), exact(T[:, :2])
     B = E - fixed * exact(T[:, :2].T @ (R @ np.eye(P)[:, 2:]))
     D = diagonal(d[2:])

@@ -64,6 +64,8 @@ def multipliers_and_matrix(
 
     Outputs without a multiplier are left out of the matrix.
     """
+    if not set(names) <= set(arrays):
+        raise CertificateError(f"the certificate holds no array {' and '.join(names)}.")
     first, second = (f"`{name}`" for name in names)
     weights, matrix = numbers(arrays[names[0]], (k,), first, nonnegative=True), arrays[names[1]]
     on = np.flatnonzero(weights > 0)

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skcoral.bounds.arithmetic import Arithmetic, Enclosure, Floats, exactly, up_to
 from skcoral.bounds.dual import multipliers_and_matrix
@@ -39,10 +38,31 @@ def floor_room(
 def mean_room(
     arrays: Mapping[str, Array], outputs: Outputs, R: Array, arithmetic: Arithmetic
 ) -> Enclosure:
-    """By how much the mean fidelity can be larger, with all floors met."""
-    weights, S, _ = multipliers_and_matrix(arrays, ("weights", "S"), outputs.k)
-    every = np.arange(outputs.k)
-    return _sum_room(weights, S, every, outputs.B, outputs, R, arithmetic)
+    """By how much the mean fidelity can be larger beside the outputs that bind a threshold."""
+    binding = arrays.get("weights", np.zeros(outputs.k)) > 0
+    if binding.all() and "mean_S" not in arrays:
+        return exactly(0.0)
+    if "mean_S" not in arrays:
+        raise CertificateError("nothing is proved about the outputs that do not bind.")
+    weights, S, _ = multipliers_and_matrix(arrays, ("mean_weights", "mean_S"), outputs.k)
+    rest, fixed = np.flatnonzero(~binding), outputs.T[:, binding]
+    if np.any(weights[binding]):
+        raise CertificateError("an output that binds is counted among those that do not.")
+    if np.any(weights[rest] < 1):
+        raise CertificateError("weights below one prove nothing about the mean fidelity.")
+    B = own = outputs.B[:, rest]
+    kappa, doubt = outputs.scaled(weights)[rest], 0.0
+    if binding.any():
+        Y = fixed.T @ (R @ own)
+        B = own - fixed @ Y
+        # What rounding took from B, times outputs of unit variance.
+        off = (arithmetic.enclosed(fixed, Y, minus=own) + B).size()
+        largest = float(np.abs(R).sum(axis=1).max())  # no eigenvalue of R exceeds it
+        doubt = float(np.sqrt(largest * np.sum(off * off, axis=0)) @ kappa)
+    square = complete_square(arithmetic, R, B, kappa, S, "S")
+    short = (exactly(outputs.rho_min[rest]) - outputs.fidelity[rest]).total()
+    room = (square.value(outputs.floors[rest]) * -0.5 + short) / float(outputs.k)
+    return room + up_to(doubt)
 
 
 def proved_mean_room(R: Array, rho_min: Array, weights: Array, S: Array, T: Array) -> float:
@@ -53,50 +73,7 @@ def proved_mean_room(R: Array, rho_min: Array, weights: Array, S: Array, T: Arra
     arithmetic = Floats()
     outputs = Outputs(T, np.eye(len(R)), rho_min, R, arithmetic)
     try:
-        room = mean_room({"weights": weights, "S": S}, outputs, R, arithmetic)
+        room = mean_room({"mean_weights": weights, "mean_S": S}, outputs, R, arithmetic)
     except CertificateError:
         return np.inf
     return float(room.upper)
-
-
-def rest_room(
-    arrays: Mapping[str, Array], outputs: Outputs, R: Array, arithmetic: Arithmetic
-) -> Enclosure:
-    """By how much the mean fidelity can be larger beside the outputs that bind a threshold."""
-    binding = arrays["weights"] > 0
-    if binding.all() and "rest_S" not in arrays:
-        return exactly(0.0)
-    if "rest_S" not in arrays:
-        raise CertificateError("nothing is proved about the outputs that do not bind.")
-    weights, S, _ = multipliers_and_matrix(arrays, ("rest_weights", "rest_S"), outputs.k)
-    rest, fixed = np.flatnonzero(~binding), outputs.T[:, binding]
-    if np.any(weights[binding]):
-        raise CertificateError("an output that binds is counted among those that do not.")
-    own = outputs.B[:, rest]
-    Y = fixed.T @ (R @ own)
-    B = own - fixed @ Y
-    room = _sum_room(weights, S, rest, B, outputs, R, arithmetic)
-    # What rounding took from B, times outputs of unit variance.
-    off = (arithmetic.enclosed(fixed, Y, minus=own) + B).size()
-    largest = float(np.abs(R).sum(axis=1).max())  # no eigenvalue of R exceeds it
-    doubt = np.sqrt(largest * np.sum(off * off, axis=0)) @ outputs.scaled(weights)[rest]
-    return room + up_to(float(doubt))
-
-
-def _sum_room(
-    weights: Array,
-    S: Array,
-    on: NDArray[np.intp],
-    B: Array,
-    outputs: Outputs,
-    R: Array,
-    arithmetic: Arithmetic,
-) -> Enclosure:
-    """By how much ``Σ f_j`` over the outputs ``on`` can be larger, over the number of outputs."""
-    if np.any(weights[on] < 1):
-        raise CertificateError("weights below one prove nothing about the mean fidelity.")
-    kappa = outputs.scaled(weights)[on]
-    square = complete_square(arithmetic, R, B, kappa, S, "S")
-    short = (exactly(outputs.rho_min[on]) - outputs.fidelity[on]).total()
-    room: Enclosure = (square.value(outputs.floors[on]) * -0.5 + short) / float(outputs.k)
-    return room

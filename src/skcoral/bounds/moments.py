@@ -255,7 +255,7 @@ def _norm(A: Array) -> float:
 def _lack(arithmetic: Arithmetic, A: Array) -> float:
     """A number c ≥ 0 for which ``A + c I`` is proved to be positive definite."""
     values = np.linalg.eigvalsh(A)
-    base, size = max(0.0, -float(values[0])), max(float(np.abs(values).max()), 1e-290)
+    base, size = max(0.0, -float(values[0])), max(float(np.abs(values).max()), 1e-200)
 
     def prove(shift: float) -> object:
         moved = A + (base + shift) * np.eye(len(A))

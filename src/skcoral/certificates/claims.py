@@ -159,7 +159,7 @@ class _Claims(FrameLedger):
         self.claim("VIF", self.result.rho_min.min() == floor, told)
         if set(self.arrays) >= VIF_PARTS:
             room = limited_room(self.arrays, limit, self.attained, R, self.arithmetic)
-        elif limit == 1.0 and self.result.certificate.is_exact:  # exact decorrelators only
+        elif limit == 1.0 and "S" in self.arrays:  # exact decorrelators only
             room = floor_room(self.arrays, self.attained, R, self.arithmetic)
         top = float((room + floor).upper)
         top = top if top < 1.0 else 1.0
@@ -228,7 +228,8 @@ class _Claims(FrameLedger):
     def exact(self, R: Array) -> None:
         """No residual, and the largest fidelities."""
         result = self.result
-        weights, _, _ = multipliers_and_matrix(self.arrays, ("weights", "S"), self.attained.k)
+        parts = ("weights", "S") if "S" in self.arrays else ("mean_weights", "mean_S")
+        weights, _, _ = multipliers_and_matrix(self.arrays, parts, self.attained.k)
         self.prices(np.zeros(self.attained.k), weights)
         told = f"without a trade-off the lower bound is 0, not {result.lower_bound:.9g}"
         self.claim("lower bound", result.lower_bound == 0.0, told)

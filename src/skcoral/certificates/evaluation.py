@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from skcoral.bounds.arithmetic import Arithmetic, Enclosure, around, column_dots, exactly
 from skcoral.bounds.dual import numbers
-from skcoral.bounds.exact import floor_room, mean_room, rest_room
+from skcoral.bounds.exact import floor_room, mean_room
 from skcoral.bounds.rank import DualBound, factor_bound
 from skcoral.bounds.support import support_bound
 from skcoral.bounds.tradeoff import Outputs, residual, tradeoff_bound
@@ -169,9 +169,8 @@ def fidelity_rooms(
 ) -> dict[str, Enclosure]:
     """By how much another exact decorrelator can exceed T, in what it is said to have most of."""
     given = result.certificate.arrays, attained, R, arithmetic
-    if result.certificate.kind == "exact":
-        return {"mean fidelity": mean_room(*given)}
-    return {"floors": floor_room(*given), "mean fidelity": rest_room(*given)}
+    rooms = {"mean fidelity": mean_room(*given)}
+    return {"floors": floor_room(*given), **rooms} if "S" in given[0] else rooms
 
 
 @singledispatch

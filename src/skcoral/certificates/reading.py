@@ -30,8 +30,7 @@ from skcoral.exceptions import CertificateError, CoralError
 
 #: The arrays and settings that each kind of certificate consists of.
 PARTS: dict[str, tuple[set[str], set[str]]] = {
-    "threshold": ({"weights", "S"}, set()),
-    "exact": ({"weights", "S"}, set()),
+    "exact": (set(), set()),
     "tradeoff": ({"multipliers", "H"}, {"criterion"}),
     "rank": ({"factor", "H", "multipliers", "diagonal"}, {"criterion", "rank"}),
     "frame": ({"factor", "N", "multipliers", "kappa"}, {"criterion", "rank"}),
@@ -47,17 +46,17 @@ PARTS: dict[str, tuple[set[str], set[str]]] = {
 #: What proves a bound on the floor within a limit on the VIF.
 VIF_PARTS = {"vif_weights", "vif_H", "vif_roots", "vif_vectors"}
 
-#: Arrays that a kind may have besides, all of them or none.
+#: Groups of arrays that a kind may have besides; of each all or none, and not an empty certificate.
 FURTHER = {
-    "threshold": {"rest_weights", "rest_S"},
-    "tradeoff": VIF_PARTS,
+    "exact": [{"weights", "S"}, {"mean_weights", "mean_S"}],
+    "tradeoff": [VIF_PARTS],
 }
 
 #: The kinds that results of each type have, and whether these name a rank.
 _KINDS: dict[type[Any], set[tuple[str, bool]]] = {
-    Threshold: {("threshold", False)},
+    Threshold: {("exact", False)},
     SingularThreshold: {("frame_threshold", True)},
-    Decorrelation: {("exact", False), ("threshold", False), ("tradeoff", False)},
+    Decorrelation: {("exact", False), ("tradeoff", False)},
     SingularDecorrelation: {("tradeoff", True), ("rank", True), ("frame", True)},
     RestrictedDecorrelation: {("support", False)},
 }
@@ -138,8 +137,8 @@ def certificate_kind(certificate: Any) -> str:
         arrays = _FACTORED_RANK
     if kind == "tradeoff" and "rank" in info:  # of a wide table: with its factor
         settings, arrays = settings | {"rank"}, arrays | ({"factor"} & set(certificate.arrays))
-    if FURTHER.get(kind, set()) & set(certificate.arrays):
-        arrays = arrays | FURTHER[kind]
+    groups = FURTHER.get(kind, [])
+    arrays = arrays.union(*(g for g in groups if g & set(certificate.arrays))) or groups[0]
     missing = sorted(arrays - set(certificate.arrays))
     if missing:
         raise CertificateError(f"the certificate holds no array {' and '.join(missing)}.")
@@ -183,7 +182,7 @@ def _check_goal(goal: Any, kind: str, parts: set[str]) -> None:
     for name, value in vars(goal).items():
         number(value, f"`{name}`")
     limited = isinstance(goal, VifLimit)
-    if limited and kind not in ("exact", "threshold", "tradeoff"):
+    if limited and kind not in ("exact", "tradeoff"):
         raise CertificateError(f"a limit on the VIF has no certificate of the kind {kind!r}.")
     if not limited and VIF_PARTS & parts:
         raise CertificateError("the certificate is about a limit on the VIF, the result is not.")

@@ -8,7 +8,7 @@ import numpy as np
 
 from skcoral.bounds.arithmetic import Arithmetic, Enclosure, exactly, up_to
 from skcoral.bounds.dual import multipliers_and_matrix
-from skcoral.bounds.exact import rest_room
+from skcoral.bounds.exact import mean_room
 from skcoral.bounds.frame import threshold_bound
 from skcoral.bounds.tradeoff import Outputs, complete_square, floors_of
 from skcoral.certificates.evaluation import FactorOutputs
@@ -86,7 +86,7 @@ def _full_rank(ledger: Ledger, result: Threshold, R: Array, arithmetic: Arithmet
     near = result.upper  # the bound less this keeps its digits
     upper = square.value(floors_of(np.full(len(on), near))) * -0.5 / total + near
     try:
-        most = float(rest_room(arrays, outputs, R, arithmetic).upper)
+        most = float(mean_room(arrays, outputs, R, arithmetic).upper)
     except CertificateError:
         if result.status == "optimal":
             raise

@@ -17,12 +17,12 @@ class Certificate(Frozen):
 
     Attributes
     ----------
-    kind : {"threshold", "exact", "tradeoff", "support", "rank", "frame", "frame_threshold"}
+    kind : {"exact", "tradeoff", "support", "rank", "frame", "frame_threshold"}
         Which inequality the arrays plug into; see :mod:`skcoral.certificates`.
     arrays : mapping of str to ndarray
-        The dual point: ``"weights"`` (λ) with ``"S"`` for the exact regime (``"rest_weights"`` with
-        ``"rest_S"`` for the outputs beside those that bind a threshold), ``"multipliers"`` (λ) with
-        ``"H"`` for the trade-off.
+        The dual point: in the exact regime ``"weights"`` (λ) with ``"S"`` where floors cannot be
+        raised, ``"mean_weights"`` with ``"mean_S"`` for the largest mean of the other outputs;
+        ``"multipliers"`` (λ) with ``"H"`` for the trade-off.
     info : mapping of str to str or float
         Settings that select the formula (criterion and the like).
 
@@ -41,7 +41,7 @@ class Certificate(Frozen):
     @property
     def is_exact(self) -> bool:
         """Whether it is about exact decorrelators: no residual, and the largest fidelities."""
-        return self.kind in ("exact", "threshold")
+        return self.kind == "exact"
 
     @property
     def rank(self) -> int:
@@ -60,7 +60,7 @@ def _symmetric(name: str, a: Any) -> Any:
         raise ValueError(f"`{name}` of a certificate must hold real numbers.")
     a = np.asarray(a, dtype=np.float64)
     if (
-        name not in ("S", "H", "Q", "N", "slope", "rest_S", "vif_H")
+        name not in ("S", "H", "Q", "N", "slope", "mean_S", "vif_H")
         or a.ndim != 2
         or len(set(a.shape)) > 1
     ):

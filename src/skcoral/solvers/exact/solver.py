@@ -137,9 +137,10 @@ def exact_solution(
 
 
 def _certificate(found: BestExact | ExactThreshold) -> Certificate:
-    arrays = {"weights": found.weights, "S": to_host(found.S)}
     if isinstance(found, BestExact):
-        return Certificate("exact", arrays)
-    if found.rest_S is not None:
-        arrays |= {"rest_weights": found.rest_weights, "rest_S": to_host(found.rest_S)}
-    return Certificate("threshold", arrays)
+        arrays = {"mean_weights": found.weights, "mean_S": to_host(found.S)}
+    else:
+        arrays = {"weights": found.weights, "S": to_host(found.S)}
+        if found.rest_S is not None:
+            arrays |= {"mean_weights": found.rest_weights, "mean_S": to_host(found.rest_S)}
+    return Certificate("exact", arrays)
