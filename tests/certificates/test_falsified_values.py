@@ -293,8 +293,7 @@ def test_floors_of_exact_decorrelators_bound_no_others() -> None:
 def test_exact_answers_whose_proof_is_none() -> None:
     """What is not said to be the best needs no proof; what is exact does."""
     result = honest("exact")
-    S = -result.certificate.arrays["S"]
-    lie = with_arrays(result, S=S)
+    lie = with_arrays(result, mean_S=-result.certificate.arrays["mean_S"])
     broken(replace(lie, status="best_found"))
     for judge in (check, prove):
         with pytest.raises(CertificateError, match="positive definite"):
@@ -386,7 +385,7 @@ def test_both_terms_of_the_trace_bound(judge: Any) -> None:
     weights = np.full(13, 1 / 13)
     S = (vectors * np.sqrt(values)) @ vectors.T / 13
     for scale in (1.0, fidelity.min() / fidelity.mean(), 0.01, 100.0):
-        point = Certificate("threshold", {"weights": weights, "S": scale * S})
+        point = Certificate("exact", {"weights": weights, "S": scale * S})
         lie = replace(
             th, T=T, fidelity=fidelity, lower=fidelity.min(), weights=weights, certificate=point
         )
@@ -400,7 +399,7 @@ def test_weights_below_one() -> None:
     result = honest("exact")
     for below in (1 - 1e-15, 1 - 1e-9, 0.5):
         weights = np.where(result.weights == 1, below, result.weights)
-        lie = replace(with_arrays(result, weights=weights), weights=weights)
+        lie = replace(with_arrays(result, mean_weights=weights), weights=weights)
         for judge in (check, prove):
             with pytest.raises(CertificateError, match="below one"):
                 judge(lie, R)

@@ -83,9 +83,9 @@ def test_fields_that_are_none(kind: str, changes: dict[str, Any], words: str) ->
         ("squared", {"multipliers": FIVE}, "6 numbers"),
         ("squared", {"multipliers": np.full(6, -1e-300)}, "negative"),
         ("squared", {"more": np.eye(2)}, "consists of H, criterion, multipliers; check more"),
-        ("exact", {"S": np.eye(5)}, "`S` must be 6 by 6"),
-        ("exact", {"weights": np.zeros(6)}, "all weights are zero"),
-        ("exact", {"weights": -np.ones(6)}, "negative"),
+        ("exact", {"mean_S": np.eye(5)}, "`mean_S` must be 6 by 6"),
+        ("exact", {"mean_weights": np.zeros(6)}, "all weights are zero"),
+        ("exact", {"mean_weights": -np.ones(6)}, "negative"),
         ("support", {"support": np.eye(5)}, "`support` must be 6 by 6"),
         ("support", {"support": np.full((6, 6), 0.5)}, "zeros and ones"),
         ("support", {"support": 1.0 - np.eye(6)}, "ones on the diagonal"),
@@ -300,7 +300,7 @@ def test_dual_points_whose_sums_leave_the_range_of_floats(judge: Any) -> None:
     for kind, first, second in (
         ("squared", "multipliers", "H"),
         ("worst", "multipliers", "H"),
-        ("exact", "weights", "S"),
+        ("exact", "mean_weights", "mean_S"),
         ("threshold", "weights", "S"),
         ("vif", "vif_weights", "vif_H"),
     ):

@@ -151,7 +151,7 @@ def test_every_field_is_covered() -> None:
         ("tol", -1.0),
         ("tol", np.nan),
         ("T", np.eye(6)),
-        ("certificate", Certificate("exact", honest("threshold").certificate.arrays)),
+        ("certificate", honest("exact").certificate),
     ],
 )
 def test_changes_of_a_threshold(field: str, value: Any) -> None:
@@ -259,15 +259,15 @@ def test_dual_points_that_no_solver_made(
     rng = np.random.default_rng(seed)
     result = honest(kind)
     c = result.certificate
-    name = "H" if "H" in c.arrays else "S"
+    name = next(name for name in ("H", "S", "mean_S") if name in c.arrays)
     k = len(c.arrays[name])
     noise = rng.normal(size=(k, k)) * 10.0**spread
     matrix = c.arrays[name] + noise + noise.T
-    first = "multipliers" if name == "H" else "weights"
+    first = {"H": "multipliers", "S": "weights", "mean_S": "mean_weights"}[name]
     weights = np.abs(c.arrays[first] * (1 + 10.0**spread * rng.normal(size=len(result.names))))
     lie = with_arrays(result, **{name: matrix, first: weights})
     lie = replace(lie, weights=weights, status="best_found")
-    prices = np.zeros_like(weights) if name == "S" else 2 * weights
+    prices = 2 * weights if name == "H" else np.zeros_like(weights)
     lie = replace(lie, prices=prices, lower_bound=claimed * result.objective if name == "H" else 0)
     passed = [not verdict(judge, lie, R) for judge in (check, prove)]
     assert passed[0] <= passed[1]
