@@ -8,8 +8,8 @@
 
       Σ_ij H_ij w_i·w_j − 2 Σ_j λ_j (f_j − ρ_j) − tr H,    H = off(H) + Diag(h),
 
-  in the points u, whose Hessian is twice that form, with blocks ``H_kl B_kᵀ B_l``: if it is positive
-  semidefinite, the point is globally optimal;
+  in the points u, whose Hessian is twice that form, with blocks ``H_kl B_kᵀ B_l``: if that is
+  positive semidefinite, the point is globally optimal;
 * moments: sums of squares, :mod:`skcoral.solvers.support.moment_admm`.
 """
 
