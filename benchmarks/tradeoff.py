@@ -21,7 +21,6 @@ from threadpoolctl import threadpool_limits
 
 from skcoral import decorrelate, frontier
 from skcoral.datasets import make_system
-from skcoral.paper import run_protocol
 
 README = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- tradeoff: begin -->", "<!-- tradeoff: end -->"
@@ -56,6 +55,8 @@ def row(what: str, ours: float, other: str, yardstick: float, target: str, met: 
 
 
 def measure(quick: bool) -> list[str]:
+    from protocol import run_protocol
+
     import conic
 
     rows = []

@@ -1,7 +1,6 @@
-"""The paper's numbers as data, their reproduction, and its protocol."""
+"""The paper's numbers as data, and their reproduction."""
 
 from skcoral.paper.numbers import TABLES, Cell, paper_numbers
-from skcoral.paper.protocol import ProtocolRun, protocol_from, run_protocol
 from skcoral.paper.reproduction import Reproduction, Row, reproduce
 from skcoral.paper.study import Study
 from skcoral.paper.verdicts import VERDICTS
@@ -10,12 +9,9 @@ __all__ = [
     "TABLES",
     "VERDICTS",
     "Cell",
-    "ProtocolRun",
     "Reproduction",
     "Row",
     "Study",
     "paper_numbers",
-    "protocol_from",
     "reproduce",
-    "run_protocol",
 ]

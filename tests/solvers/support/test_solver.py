@@ -9,7 +9,6 @@ from skcoral import decorrelate
 from skcoral.bounds.support import proved_bound
 from skcoral.certificates import check
 from skcoral.datasets import load_wine
-from skcoral.paper import run_protocol
 from skcoral.solvers.support import degrees_of_freedom, pattern, support_from_threshold
 
 from .certified import assert_feasible, by_slsqp, solve_support
@@ -158,15 +157,6 @@ def test_prices_are_the_slopes_of_the_frontier(paper_system, frontier, names):
         for s in (1, -1)
     )
     assert frontier[0.99].prices.sum() == pytest.approx((up - down) / (2 * h), rel=1e-4)
-
-
-@pytest.mark.parametrize("rho", [0.85, 0.95, 0.99])
-def test_as_good_as_sequential_quadratic_programming_on_the_papers_system(
-    paper_system, frontier, rho
-):
-    R, mask = paper_system
-    run = run_protocol(R, rho, support=mask, n_starts=5)
-    assert frontier[rho].objective <= run.best + 1e-6
 
 
 @pytest.mark.parametrize("criterion", ["worst", pytest.param("absolute", marks=pytest.mark.slow)])
