@@ -53,7 +53,7 @@ def scale(size):
     constants = {
         limits: ["_HARMLESS"],
         Limits: ["sheet_cells", "workbook_memory", "record_bytes"],
-        delimited: ["FIRST", "_BLOCK"],
+        delimited: ["FIRST"],
     }
     for module, names in constants.items():
         for name in names:

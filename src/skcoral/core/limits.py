@@ -72,10 +72,13 @@ class Limits:
 
     # What nobody needs more of, as there is another way: cells of a workbook, memory of the process
     # that reads it, characters of one line, row or cell, and how many times its size a file may
-    # unpack to (eight bytes for each value of a Parquet file).
+    # unpack to (eight bytes for each value of a Parquet file). A row has room for 30 characters in
+    # each of 100,000 columns; text is read in blocks of that size.
     sheet_cells: ClassVar[int] = 10_000_000
     workbook_memory: ClassVar[int] = 1536 * MB
-    record_bytes: ClassVar[int] = 64 * MB
+    record_bytes: ClassVar[int] = (
+        3 * MB
+    )  # 30 for each of 100,000 columns; text comes in such blocks
     unpacked_ratio: ClassVar[int] = 1000
 
     @property

@@ -1,8 +1,7 @@
-"""CSV and TSV: pyarrow cuts blocks of records into cells, and every row keeps its line.
+"""CSV and TSV: pyarrow cuts records into cells, and every row keeps its line.
 
-pyarrow does not count lines. Where every line is a record it need not; elsewhere the line ends
-outside quotes are counted. Records with too many or too few cells are judged one by one: notes are
-left out, empty cells at the end are cut off, and anything else is an error with its line.
+pyarrow does not count lines. Where every line is a row it need not; a file with blank lines, notes
+or line ends within cells is read once more, slowly, and so is one that is wrong somewhere.
 """
 
 from __future__ import annotations
@@ -11,11 +10,13 @@ import codecs
 import contextlib
 import csv
 import io
-import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
-from typing import Any, BinaryIO, NoReturn
+from operator import itemgetter
+from statistics import mode
+from typing import Any, BinaryIO
 from zipfile import BadZipFile
 
 import numpy as np
@@ -23,20 +24,17 @@ from numpy.typing import NDArray
 
 from skcoral.core.limits import MB, Clock, Limits, current
 from skcoral.exceptions import InvalidTableError
-from skcoral.tables.arrow_arrays import text_array
+from skcoral.tables.arrow_arrays import selected, text_array
 from skcoral.tables.cells import check_names, is_number
-from skcoral.tables.dialect import Dialect, check_given, end_of_rows, is_note, recognise
+from skcoral.tables.dialect import LOOKED_AT, Dialect, check_given, end_of_rows, is_note, recognise
 from skcoral.tables.sources import Source, unpacked
 from skcoral.tables.table import Batch, Table
 
 #: Bytes that are read before the first pass; a shorter file is not opened again.
 FIRST = 64 * MB
-#: Bytes that tell the dialect, and bytes that are cut at once: more is no faster.
-_SNIFF, _BLOCK = 1 << 16, 4 * MB
+_SNIFF = 1 << 16  # bytes that tell the dialect
 #: Rows at the end that may be notes.
 _MOST_NOTES = 100
-_QUOTE, _NEW_LINE, _RETURN = b'"\n\r'
-_LINE_END = re.compile(rb"\r\n?|\n")
 _DAMAGED = (EOFError, zlib.error, OSError, BadZipFile, NotImplementedError)
 
 
@@ -92,61 +90,65 @@ class _Reader:
 
     def _read_header(self, first: bytes) -> None:
         """Read the names, and find where the rows begin."""
-        text = io.TextIOWrapper(
-            io.BytesIO(first), self.dialect.codec, "surrogateescape", newline=""
-        )
-        head: list[str] = []
+        with contextlib.closing(self._records(io.BytesIO(first))) as every:
+            records = filter(itemgetter(1), every)  # not the blank ones
+            header = next(islice(records, self.dialect.header, None))
+            self.header_line, cells, self._n_above = header
+            self.limits.require("columns", len(cells), self.label)
+            self.names = [cell.strip() for cell in cells]
+            while len(self.names) > 1 and not self.names[-1]:
+                self.names.pop()  # lines that end with a separator
+            self._check_text(self.header_line, cells)
+            self.units_line = 0
+            if self.dialect.has_units:
+                self.units_line, _, self._n_above = next(records)
+            _check_header(self.label, self.names, self.dialect.separator, self.header_line)
+            widths = [len(cells)]
+            with contextlib.suppress(InvalidTableError):  # told when the rows are read
+                widths += [len(row) for _, row, _ in islice(records, LOOKED_AT)]
+        # Under a header without it, lines may end with a separator; such columns must be empty.
+        self._width = max(widths[0], mode(widths))
+
+    def _records(self, binary: Any) -> Generator[tuple[int, list[str], int]]:
+        """The line of each record, its cells (none in a blank one), and the last of its lines."""
+        most = self.limits.record_bytes
+        text = io.TextIOWrapper(binary, self.dialect.codec, "surrogateescape", newline="")
+        size = 0
 
         def lines() -> Iterator[str]:
-            size = 1
-            while line := text.readline(self.limits.record_bytes + 1):
-                head.append(line)
+            nonlocal size
+            while line := text.readline(most + 1):
                 size += len(line)
                 self.limits.require("record_bytes", size, self.label)
                 yield line
 
-        records = self._records(lines(), 1)
-        header = next(islice(records, self.dialect.header, None))
-        self.header_line, cells = header
-        self.limits.require("columns", len(cells), self.label)
-        self.names = [cell.strip() for cell in cells]
-        while len(self.names) > 1 and not self.names[-1]:
-            self.names.pop()  # lines that end with a separator
-        self.units_line = next(records, header)[0] if self.dialect.has_units else 0
-        self.head = "".join(head).encode("utf-8", "surrogateescape")
-        self._check_text(self.head, 1)
-        self.body_line = len(_LINE_END.findall(self.head)) + 1
-        _check_header(self.label, self.names, self.dialect.separator, self.header_line)
-
-    def _records(self, lines: Iterator[str], line: int) -> Iterator[tuple[int, list[str]]]:
-        """Records that are not blank, by the ``csv`` module, and the line that each starts on."""
-        reader = csv.reader(lines, delimiter=self.dialect.separator, strict=True)
-        start = line
+        reader = csv.reader(lines(), delimiter=self.dialect.separator, strict=True)
+        usual = csv.field_size_limit(min(most, 2**31 - 1))
+        start = 1
         try:
             for cells in reader:
-                if cells:
-                    yield start, cells
-                start = line + reader.line_num
+                yield start, cells, reader.line_num
+                start, size = reader.line_num + 1, 0
         except csv.Error as error:
-            self._broken_quotes(start, str(error))
+            raise InvalidTableError(
+                f"{self.label}: line {start}: the quoting is broken ({error}).\n"
+                'Close the quotes, and write a quote inside quotes twice ("").'
+            ) from error
+        except UnicodeError as error:
+            raise self._undecodable("the text", "a byte") from error
+        finally:
+            csv.field_size_limit(usual)
+            text.detach()
 
     def batches(self, size: int, places: Sequence[int] | None) -> Iterator[Batch]:
         """Read the rows from the start."""
-        clock, line = Clock(self.limits, self.label), self.body_line
         self.skipped.clear()
+        chosen = range(len(self.names)) if places is None else places
         with self._opened() as (binary, packed, n_bytes):
-            for block, is_last in self._blocks(binary, packed):
-                clock.check()
-                lines, cells, n_lines = self._cut(block, line)
-                if is_last:
-                    end = cells.num_rows - self._skip_notes(cells, lines)
-                    lines, cells = lines[:end], cells.slice(0, end)
-                line += n_lines
-                chosen = range(len(self.names)) if places is None else places
-                for part in cells.to_batches():
-                    columns = [part.column(j) for j in chosen]
-                    fraction = min(1.0, packed.tell() / max(n_bytes, 1))
-                    yield from Batch(lines, columns, fraction).parts(size)
+            for lines, cells in self._rows(binary, packed):
+                columns = [cells.column(j) for j in chosen]
+                fraction = min(1.0, packed.tell() / max(n_bytes, 1))
+                yield from Batch(lines, columns, fraction).parts(size)
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[tuple[Any, Any, int]]:
@@ -162,131 +164,108 @@ class _Reader:
             except _DAMAGED as error:
                 raise _damaged(self.label, error) from error
 
-    def _blocks(self, binary: Any, packed: Any) -> Iterator[tuple[bytes, bool]]:
-        """The rows as UTF-8, in blocks that end with a record, and whether a block is the last."""
-        pieces = self._pieces(binary)
-        block, piece, total = b"", next(pieces, b""), 0
-        while piece:
-            following = next(pieces, b"")
-            block += piece
-            end = len(block) if not following else _end_of_records(block)
-            if end:
-                yield block[:end], not following
-            block, piece, total = block[end:], following, total + len(piece)
-            self.limits.require("record_bytes", len(block), self.label)
-            if binary is not packed:
-                self.limits.require("bytes", total, self.label)
-                self.limits.check_ratio(total, packed.tell(), self.label)
+    def _rows(self, binary: Any, packed: Any) -> Iterator[tuple[Any, Any]]:
+        """Lines and cells of the rows; notes and blank lines are left out."""
+        import pyarrow as pa
 
-    def _pieces(self, binary: Any) -> Iterator[bytes]:
-        """What comes after the header, as UTF-8; a byte that cannot be decoded stays as it is."""
-        size = min(_BLOCK, self.limits.record_bytes)
-        if self.dialect.codec != "utf-8-sig":
-            text = io.TextIOWrapper(binary, self.dialect.codec, "surrogateescape", newline="")
-            text.read(len(self.head.decode()))
+        lines = _Lines(self._n_above, self._line_by_line())
+        held: list[Any] = []
+        with contextlib.closing(lines.records):
             try:
-                yield from iter(lambda: text.read(size).encode("utf-8", "surrogateescape"), b"")
-            except UnicodeError as error:
-                raise self._undecodable("the text", "a byte") from error
-            finally:
-                text.detach()
-            return
-        start = binary.read(len(codecs.BOM_UTF8))
-        rest = b"" if start == codecs.BOM_UTF8 else start  # the mark is no part of the header
-        body = (rest + binary.read(len(self.head) - len(rest) + size))[len(self.head) :]
-        yield from filter(None, (body,))
-        yield from iter(lambda: binary.read(size), b"")
+                for cells in self._cut(binary, packed, lines):
+                    held.append(cells)
+                    if len(held) > 2:  # notes at the end are in the last two
+                        yield self._placed(held.pop(0), lines)
+            except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+                if sum(1 for _ in lines.records):  # it raises an error that names the line
+                    told = f"{self.label}: the text cannot be read ({error})."
+                    raise InvalidTableError(told) from error
+            for cells in pa.Table.from_batches(held).combine_chunks().to_batches() if held else ():
+                filled = np.flatnonzero(~_is_empty(cells))
+                cells = cells.slice(0, filled[-1] + 1 if len(filled) else 0)
+                places, rows = self._placed(cells, lines)
+                end = len(places) - self._skip_notes(rows, places)
+                yield places[:end], rows.slice(0, end)
+            if not lines.is_plain:
+                deque(lines.records, 0)
+        self.skipped.sort()
 
-    def _cut(self, block: bytes, line: int) -> tuple[Any, Any, int]:
-        """Lines and cells of the records of a block that begins on a line, and its line count."""
+    def _cut(self, binary: Any, packed: Any, lines: _Lines) -> Iterator[Any]:
+        """Blocks of records, cut into cells."""
         import pyarrow as pa
         from pyarrow import csv as arrow
 
-        width, separator = len(self.names), self.dialect.separator
-        repaired: dict[int, list[str]] = {}
-        notes: dict[int, str] = {}
-        ragged: list[tuple[int, list[str]]] = []
+        limits, clock = self.limits, Clock(self.limits, self.label)
+        separator, codec = self.dialect.separator, self.dialect.codec
 
         def judge(row: Any) -> str:
-            """Repair or leave out a record with another number of cells, or give up."""
+            """Leave out a note, or give up on a record with another number of cells."""
             try:  # nothing may be raised in here
-                read = next(csv.reader(io.StringIO(row.text, newline=""), delimiter=separator))
+                cells = next(csv.reader(io.StringIO(row.text, newline=""), delimiter=separator))
             except (csv.Error, StopIteration):
-                read = [row.text]
-            if len(read) > width and not any(map(str.strip, read[width:])):
-                repaired[row.number - 1] = read[:width]
-            elif is_note(read):
-                notes[row.number - 1] = read[0].strip()
-            else:
-                ragged.append((row.number - 1, read))
                 return "error"
-            return "skip"
+            lines.is_plain = False
+            return "skip" if is_note(cells) or not any(map(str.strip, cells)) else "error"
 
-        self._check_text(block, line)
-        kinds = {str(j): pa.string() for j in range(width)}
-        if not block.strip(b"\r\n"):
-            n_lines = _count(block, _NEW_LINE) + _count(block, _RETURN) - block.count(b"\r\n")
-            return range(0), pa.schema(kinds).empty_table(), n_lines
-        mark = codecs.BOM_UTF8 if block.startswith(codecs.BOM_UTF8) else b""  # one is dropped
-        try:
-            cells = arrow.read_csv(
-                pa.BufferReader(mark + block),
-                arrow.ReadOptions(
-                    column_names=list(kinds), use_threads=False, block_size=len(block) + 4
-                ),
-                arrow.ParseOptions(
-                    delimiter=separator, newlines_in_values=True, invalid_row_handler=judge
-                ),
-                arrow.ConvertOptions(
-                    check_utf8=False, column_types=kinds, strings_can_be_null=False
-                ),
-            )
-        except pa.ArrowInvalid as error:
-            lines, _ = self._lines(block, line)
-            if not ragged or ragged[0][0] >= len(lines):
-                self._broken_quotes(line, str(error))
-            self._ragged(int(lines[ragged[0][0]]), ragged[0][1])
-        n_lines = _count(block, _NEW_LINE) + (not block.endswith(b"\n"))
-        only_pairs = b"\r" not in block or _count(block, _RETURN) == block.count(b"\r\n")
-        # A quote that is not closed takes in the end of the block.
-        tail = cells.column(-1).slice(max(0, cells.num_rows - 1)).to_pylist()
-        lines = np.arange(line, line + n_lines)
-        if cells.num_rows != n_lines or not only_pairs or "".join(tail).endswith("\n"):
-            lines, n_lines = self._lines(block, line)
-            if len(lines) != cells.num_rows + len(notes) + len(repaired):
-                self._broken_quotes(line, "a quote is not closed")
-            self.skipped += [(int(lines[i]), text) for i, text in notes.items()]
-            if repaired:  # they are appended, and put back where they stood
-                columns = [text_array(column) for column in zip(*repaired.values(), strict=True)]
-                regular = np.delete(np.arange(len(lines)), [*notes, *repaired])
-                order = np.argsort(np.r_[regular, [*repaired]])
-                cells = pa.concat_tables([cells, pa.table(columns, list(kinds))]).take(order)
-            lines = np.delete(lines, [*notes])
-        return lines, cells.combine_chunks(), n_lines
+        kinds = {str(j): pa.string() for j in range(self._width)}
+        reader = arrow.open_csv(
+            binary,
+            arrow.ReadOptions(
+                column_names=list(kinds),
+                use_threads=False,
+                block_size=limits.record_bytes,
+                skip_rows=self._n_above,
+                encoding="utf8" if codec == "utf-8-sig" else codec,
+            ),
+            arrow.ParseOptions(
+                delimiter=separator,
+                newlines_in_values=True,
+                ignore_empty_lines=False,
+                invalid_row_handler=judge,
+            ),
+            arrow.ConvertOptions(column_types=kinds, strings_can_be_null=False),
+        )
+        for block in reader:
+            clock.check()
+            if binary is not packed:
+                limits.require("bytes", binary.tell(), self.label)
+                limits.check_ratio(binary.tell(), packed.tell(), self.label)
+            yield block
 
-    def _lines(self, block: bytes, line: int) -> tuple[NDArray[np.int64], int]:
-        """The line on which each record of a block begins, and how many lines the block has."""
-        separator = ord(self.dialect.separator)
-        text = np.frombuffer(block, dtype=np.uint8)
-        quotes = np.flatnonzero(text == _QUOTE)
-        opening = quotes[::2]
-        before = text[opening[opening > 0] - 1]
-        if len(quotes) % 2 or not np.isin(before, [separator, _QUOTE, _NEW_LINE, _RETURN]).all():
-            # A quote is not closed, or stands within a cell without quotes.
-            lines = io.StringIO(block.decode(), newline="")
-            starts = [start for start, _ in self._records(lines, line)]
-            return np.array(starts, dtype=np.int64), len(_LINE_END.findall(block))
-        before_new_line = np.append(text[1:] == _NEW_LINE, False)
-        ends = np.flatnonzero((text == _NEW_LINE) | ((text == _RETURN) & ~before_new_line))
-        if not len(ends) or ends[-1] + 1 < len(text):
-            ends = np.append(ends, len(text))  # the last line of the file
-        of_records = ends[np.searchsorted(quotes, ends) % 2 == 0]
-        first: Any = np.r_[0, of_records[:-1] + 1]
-        paired = (of_records > first) & (text[of_records - 1] == _RETURN)
-        numbers = line + np.searchsorted(ends, first)
-        return numbers[of_records - first - paired > 0], len(ends)
+    def _placed(self, cells: Any, lines: _Lines) -> tuple[NDArray[np.int64], Any]:
+        """The lines and cells of the rows of a block, without blank lines and columns."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
 
-    def _skip_notes(self, cells: Any, lines: Sequence[int]) -> int:
+        places, is_row = lines.of(cells)
+        columns = [selected(column, is_row) for column in cells.columns]
+        width = len(self.names)
+        if any(pc.any(pc.not_equal(column, "")).as_py() for column in columns[width:]):
+            deque(self._line_by_line(), 0)  # it raises an error that names the line
+        names = cells.schema.names[:width]
+        return places[is_row], pa.record_batch(columns[:width], names)
+
+    def _line_by_line(self) -> Generator[tuple[int, bool]]:
+        """The line of each record that pyarrow cuts, and whether it is a row; notes are kept.
+
+        Raises an error about the first line that is wrong.
+        """
+        clock = Clock(self.limits, self.label)
+        with self._opened() as (binary, _, _), contextlib.closing(self._records(binary)) as records:
+            for line, cells, last in records:
+                if last <= self._n_above:
+                    continue
+                clock.check()
+                self._check_text(line, cells)
+                fits = len(cells) == self._width and not any(cells[len(self.names) :])
+                if fits or not cells:
+                    yield line, fits
+                elif is_note(cells):
+                    self.skipped.append((line, cells[0].strip()))
+                elif any(map(str.strip, cells)):
+                    raise self._ragged(line, cells)
+
+    def _skip_notes(self, cells: Any, lines: NDArray[np.int64]) -> int:
         """Find notes in the last rows of the file, filled up with separators; how many rows."""
         first = max(0, cells.num_rows - _MOST_NOTES)
         columns = [column.to_pylist() for column in cells.slice(first).columns]
@@ -296,18 +275,16 @@ class _Reader:
         self.skipped += [(int(line), row[0].strip()) for line, row in notes if is_note(row)]
         return len(rows) - end
 
-    def _check_text(self, block: bytes, line: int) -> None:
-        """Refuse a block with a byte that cannot be decoded, and say where it stands."""
-        try:
-            block.decode()
-        except UnicodeDecodeError as error:
-            before = block[: error.start]
-            starts = [0, *(found.end() for found in _LINE_END.finditer(before))]
-            begun = before[starts[-1] :].decode()
-            column = len(next(csv.reader([begun], delimiter=self.dialect.separator), [""])) - 1
-            named = f", column {self.names[column]!r}" if column < len(self.names) else ""
-            byte = f"byte 0x{block[error.start]:02x}"
-            raise self._undecodable(f"line {line + len(starts) - 1}{named}", byte) from error
+    def _check_text(self, line: int, cells: Sequence[str]) -> None:
+        """Refuse a record with a byte that cannot be decoded, and say where it stands."""
+        for j, cell in enumerate(cells):
+            if not cell.isascii():
+                try:
+                    cell.encode()
+                except UnicodeEncodeError as error:
+                    named = f", column {self.names[j]!r}" if j < len(self.names) else ""
+                    byte = f"byte 0x{ord(cell[error.start]) & 0xFF:02x}"
+                    raise self._undecodable(f"line {line}{named}", byte) from error
 
     def _undecodable(self, where: str, byte: str) -> InvalidTableError:
         encoding = self.dialect.encoding
@@ -318,36 +295,61 @@ class _Reader:
             reading={"encoding": "cp1252"} if encoding.startswith("utf-8") else None,
         )
 
-    def _broken_quotes(self, line: int, why: str) -> NoReturn:
-        raise InvalidTableError(
-            f"{self.label}: line {line}: the quoting is broken ({why}).\n"
-            'Close the quotes, and write a quote inside quotes twice ("").'
-        )
-
-    def _ragged(self, line: int, cells: list[str]) -> NoReturn:
+    def _ragged(self, line: int, cells: list[str]) -> InvalidTableError:
         at = (
             f"the last column with a cell is {self.names[len(cells) - 1]!r}"
             if len(cells) < len(self.names)
             else f"after column {self.names[-1]!r} comes {cells[len(self.names)][:40]!r}"
         )
         count = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
-        raise InvalidTableError(
+        return InvalidTableError(
             f"{self.label}: line {line} has {count} and the header names {len(self.names)}; {at}.\n"
             "Give every line one cell per column (quote cells that contain the separator)."
         )
 
 
-def _end_of_records(block: bytes) -> int:
-    """Where the last complete record ends: after a line end that no quotes enclose."""
-    end = block.rfind(b"\n") + 1
-    while end and _count(memoryview(block)[:end], _QUOTE) % 2:
-        end = block.rfind(b"\n", 0, block.rfind(b'"', 0, end)) + 1
-    return end
+class _Lines:
+    """The lines of records: one after the other, until a record takes more lines, or less."""
+
+    def __init__(self, n_above: int, records: Generator[tuple[int, bool]]) -> None:
+        self.records, self.is_plain = records, True
+        self._line, self._untold = n_above + 1, 0
+
+    def of(self, cells: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The lines of the next records, and which of these are rows."""
+        n, is_empty = cells.num_rows, _is_empty(cells)
+        # Empty cells alone may be a blank line, or not; a whole block of them counts as blank.
+        is_clear = bool(not is_empty.any() or is_empty.all())
+        self.is_plain = self.is_plain and is_clear and not _has_line_ends(cells)
+        if self.is_plain:
+            self._untold += n
+            self._line += n
+            return np.arange(self._line - n, self._line), ~is_empty
+        told = [*islice(self.records, self._untold, self._untold + n)]
+        self._untold = 0
+        found = np.array(told, dtype=np.int64).reshape(-1, 2)
+        return found[:, 0], found[:, 1] > 0
 
 
-def _count(text: bytes | memoryview, byte: int) -> int:
-    """How often a byte occurs; three times as fast as ``bytes.count`` for a frequent one."""
-    return int(np.count_nonzero(np.frombuffer(text, dtype=np.uint8) == byte))
+def _is_empty(cells: Any) -> NDArray[np.bool_]:
+    """Which rows have empty cells only."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    nothing, found = text_array([""])[0], None
+    for column in cells.columns:
+        empty = pc.equal(column, nothing)
+        found = empty if found is None else pc.and_(found, empty)
+        if not pc.any(found).as_py():
+            return np.zeros(len(cells), dtype=bool)
+    return np.from_dlpack(pc.cast(found, pa.uint8())).astype(bool)
+
+
+def _has_line_ends(cells: Any) -> bool:
+    """Whether a cell holds a line end."""
+    buffers = (column.buffers()[2] for column in cells.columns)
+    texts = (buffer.to_pybytes() for buffer in buffers if buffer is not None)
+    return any(b"\n" in text or b"\r" in text for text in texts)
 
 
 def _check_header(label: str, names: list[str], separator: str, line: int) -> None:

@@ -235,11 +235,11 @@ def is_row(cells: Sequence[str]) -> bool:
 
 
 def end_of_rows(rows: Sequence[Sequence[str]]) -> int:
-    """How many rows come before the notes at the end; empty rows between notes belong to them."""
+    """How many rows come before the notes and empty rows at the end."""
     end = len(rows)
     while end and not is_row(rows[end - 1]):
         end -= 1
-    return end if any(map(is_note, rows[end:])) else len(rows)
+    return end
 
 
 def has_numbers(rows: Sequence[Sequence[Any]], place: int) -> bool:
