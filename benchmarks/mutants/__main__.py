@@ -44,6 +44,8 @@ TESTS = {
     "solvers/tradeoff": ["tests/solvers/tradeoff", "tests/test_choosing.py"],
     "solvers/singular": ["tests/solvers/singular", "tests/certificates/test_singular.py"],
     "solvers/support": ["tests/solvers/support", "tests/certificates/test_falsified_values.py"],
+    "stability": ["tests/stability"],
+    "data": ["tests/data", "tests/estimator", "tests/core/test_measures.py"],
     "tolerances": ["tests/certificates", "tests/core/test_tolerances.py"],
 }
 JUDGEMENTS = (
