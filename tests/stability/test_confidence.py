@@ -12,7 +12,7 @@ from skcoral.stability import bootstrap, confident_floors
 from skcoral.stability.bootstrap import _left_out
 from skcoral.stability.dependence import Dependence
 from skcoral.stability.resampling import Resampler
-from skcoral.stability.sampling_errors import Draws
+from skcoral.stability.sampling_errors import Draws, left_out
 
 MIXING = np.eye(5) + 0.4 * np.random.default_rng(1).normal(size=(5, 5))
 
@@ -83,6 +83,25 @@ def test_studentised_draws_against_a_loop():
         again = np.repeat(values - values.mean(axis=0), counts, axis=0)
         by_hand = again.mean(axis=0) / (again.std(axis=0, ddof=0) / np.sqrt(29))
         np.testing.assert_allclose(found, by_hand, rtol=1e-9)
+
+
+def test_optimism_is_what_rows_left_out_lose(wine):
+    X = wine.iloc[:, :4].to_numpy()
+    sample, floors = Resampler(CORAL(), X), np.full(4, 0.9)
+    fit, draws = sample.fit(floors=floors), Draws(sample.dependence, 10, 0)
+    errors = left_out(sample, fit, floors, n_folds=5, draws=draws)
+    outputs = np.empty_like(X)
+    for train, test in sample.dependence.folds(5):
+        Y = CORAL(0.9).fit(X[train]).transform(X)
+        outputs[test] = ((Y - Y.mean(axis=0)) / Y.std(axis=0))[test]
+    new, fitted = (
+        np.arctanh(np.diag(np.corrcoef(Y.T, X.T)[:4, 4:]))
+        for Y in (outputs, CORAL(0.9).fit_transform(X))
+    )
+    # a fold has four fifths of the rows, and so five fourths of the optimism
+    expected = 0.8 * np.maximum(fitted - new, 0.0)
+    np.testing.assert_allclose(errors.optimism, expected, atol=1e-6)
+    assert errors.optimism.max() > 0.01
 
 
 def test_more_confidence_costs_more():
@@ -171,7 +190,7 @@ def test_the_interval_holds_a_threshold_that_the_table_misses():
     for seed in range(8):
         X = np.random.default_rng(seed).normal(size=(60, 4))
         report = bootstrap(CORAL(), X, n_boot=2)
-        assert report.threshold < report.threshold_estimate
+        assert report.threshold < report.threshold_estimate <= 1.0
         assert report.threshold_interval[0] < report.threshold_estimate
         hits += report.threshold_interval[1] >= 1.0 - 1e-9
     assert hits >= 6
@@ -209,3 +228,4 @@ def test_the_bound_on_correlations_is_rounded_up_and_said_where_it_says_somethin
     assert "larger than 0.35 in" in replace(report, residual_bound=bounds).sentence()
     vacuous = replace(report, residual_bound=np.full(4, 0.997))
     assert "No correlation left" not in vacuous.sentence()
+    assert "No correlation left" not in replace(report, residual_bound=None).sentence()

@@ -110,6 +110,8 @@ def test_bootstrap_with_weights_and_groups():
     assert len(weighted.threshold_samples) == 5
     shrunk = bootstrap(CORAL(covariance="OAS"), X, n_boot=5)
     assert len(shrunk.threshold_samples) == 5
+    mean = shrunk.threshold_samples.mean()
+    assert shrunk.threshold_estimate == pytest.approx(min(2 * shrunk.threshold - mean, 1.0))
 
 
 def test_effective_numbers():

@@ -165,7 +165,7 @@ def bootstrap(
         names=full.result.names,
         threshold=value,
         threshold_estimate=min(middle, 1.0),
-        threshold_interval=(low, min(high, 1.0)),
+        threshold_interval=(max(low, 0.0), min(high, 1.0)),
         threshold_samples=thresholds,
         fidelity=full.result.fidelity,
         fidelity_interval=np.quantile(fidelities, tails, axis=0),
@@ -206,7 +206,7 @@ def threshold_interval(
     tails = [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0]
     low, high = (width * np.quantile(draws[:, 0], tails)).tolist()
     low, high = min(value, bound) - high, max(value, bound) - low
-    return min(0.5 * (value + bound), 1.0), max(low, 0.0), min(high, 1.0)
+    return 0.5 * (value + bound), low, high
 
 
 def _left_out(sample: Resampler, train: Any, test: Any) -> tuple[Array, Array]:
