@@ -14,6 +14,7 @@ from skcoral import CORAL, decorrelate, frontier, maximize_fidelity
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.dual import check_definite
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
+from skcoral.core.lowrank import FactoredCorrelation
 from skcoral.core.results import Decorrelation
 from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError, InvalidArgumentError
@@ -122,7 +123,7 @@ def test_falsified_results_of_wide_tables(judge: Any) -> None:
     ):
         assert not judge(replace(result, **change), R).passed, change
     other = np.random.default_rng(0).normal(size=R.factor.shape)
-    assert not judge(result, factor=other / np.linalg.norm(other, axis=0)).passed
+    assert not judge(result, FactoredCorrelation(other / np.linalg.norm(other, axis=0))).passed
 
 
 def test_parts_of_wide_results_that_do_not_fit() -> None:
@@ -138,9 +139,9 @@ def test_parts_of_wide_results_that_do_not_fit() -> None:
         with pytest.raises(CertificateError, match=told):
             check(replace(result, **change), R)
     with pytest.raises(CertificateError, match="shape"):
-        check(result, factor=np.ones(40))
+        check(result, FactoredCorrelation(np.ones(40)))
     with pytest.raises(CertificateError, match="digits"):
-        check(result, factor=1e307 * R.factor)
+        check(result, FactoredCorrelation(1e307 * R.factor))
     null = np.array(result.anchors)
     null[:, 0] = np.linalg.svd(R.factor)[2][-1]  # a composite without variance
     assert not check(replace(result, anchors=null), R).passed

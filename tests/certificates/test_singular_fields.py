@@ -39,7 +39,7 @@ def test_floors_of_one_beside_a_singular_matrix(
     assert criterion == "worst" or correlated.tolist() == [infinite, True]
     for judge in (check, prove):
         assert judge(result, system).passed
-        assert criterion == "worst" or judge(result, factor=B).passed
+        assert criterion == "worst" or judge(result, FactoredCorrelation(B)).passed
     for j, value in ((0, 0.0 if correlated[0] else np.inf), (0, 1.0), (1, 0.0), (1, 1.0)):
         prices = result.prices.copy()
         prices[j] = value

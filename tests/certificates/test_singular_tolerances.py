@@ -11,7 +11,7 @@ import pytest
 
 from skcoral.bounds.arithmetic import Floats
 from skcoral.certificates import check, prove
-from skcoral.certificates.ledger import FrameLedger
+from skcoral.certificates.ledger import Ledger
 from skcoral.core.linalg import correlation_of_covariance
 from skcoral.core.lowrank import FactoredCorrelation
 from skcoral.exceptions import CertificateError
@@ -75,6 +75,6 @@ def test_a_direction_that_counts(ratio: float, counts: bool) -> None:
     claim = SimpleNamespace(
         rank=2, names=tuple("abc"), certificate=SimpleNamespace(info={"rank": 2})
     )
-    ledger = FrameLedger(claim, twins, None, Floats(3))
+    ledger = Ledger(claim, twins, None, Floats(3))
     ledger.claim_rank()
     assert all(claim.holds for claim in ledger.claims) == counts

@@ -121,7 +121,7 @@ def test_every_criterion_by_its_definition(criterion: Any, weighted: bool) -> No
         objective=float(value),
         status="best_found",
     )
-    least = 0.0 if weighted else check(made, factor=ROWS).lower
+    least = 0.0 if weighted else check(made, FactoredCorrelation(ROWS)).lower
     made = replace(made, lower_bound=least)
     if value - least <= 1e-7 * max(1.0, value):
         made = replace(made, status="optimal")
@@ -132,7 +132,10 @@ def test_every_criterion_by_its_definition(criterion: Any, weighted: bool) -> No
 
 
 def test_a_threshold() -> None:
-    low, high = check(EDGE, factor=ROWS).lower, check(EDGE, factor=ROWS).upper
+    low, high = (
+        check(EDGE, FactoredCorrelation(ROWS)).lower,
+        check(EDGE, FactoredCorrelation(ROWS)).upper,
+    )
     assert low == pytest.approx(EDGE.fidelity.min(), abs=1e-12)
     for step, wrong in ((3e-9, True), (-3e-9, True), (0.3e-9, False), (-0.3e-9, False)):
         broken(replace(EDGE, lower=low + step), *["lower"] * wrong)
@@ -144,7 +147,7 @@ def test_a_threshold() -> None:
     N, kappa = (EDGE.certificate.arrays[name] for name in ("N", "kappa"))
     assert np.linalg.eigvalsh(N)[0] > 1e-3  # so that any κ will do
     weak = with_arrays(EDGE, kappa=0.9 * kappa)
-    above = check(weak, factor=ROWS).upper
+    above = check(weak, FactoredCorrelation(ROWS)).upper
     assert above > high + 1e-6
     broken(weak, "upper", "gap")
     broken(replace(weak, upper=above))
@@ -156,7 +159,7 @@ def test_a_threshold() -> None:
 def test_bounds_beyond_what_is_possible() -> None:
     """No floor exceeds one and no residual is negative, whatever a poor point proves."""
     weak = with_arrays(EDGE, kappa=50 + EDGE.certificate.arrays["kappa"])
-    assert check(weak, factor=ROWS).upper == 1.0
+    assert check(weak, FactoredCorrelation(ROWS)).upper == 1.0
     broken(replace(weak, upper=1.0))
     nothing = replace(
         with_arrays(ANSWER, multipliers=np.zeros(40), kappa=np.full(40, 50.0)),
@@ -165,7 +168,7 @@ def test_bounds_beyond_what_is_possible() -> None:
         prices=np.zeros(40),
         status="best_found",
     )
-    assert check(nothing, factor=ROWS).lower == 0
+    assert check(nothing, FactoredCorrelation(ROWS)).lower == 0
     broken(nothing)
 
 
@@ -227,4 +230,4 @@ def test_what_is_not_checked_by_rows() -> None:
             assert any(word in found for word in words.split("|")), (words, found)
     for other in (ROWS[:, :5], ROWS[0], np.ones(1), np.ones((9, 40, 1))):
         with pytest.raises(CertificateError, match="a factor with 40 columns"):
-            check(ANSWER, factor=other)
+            check(ANSWER, FactoredCorrelation(other))

@@ -168,8 +168,8 @@ WIDE = {
     "T": lambda result: result["T"]["left"]["$array"].pop(),
     "nan": lambda result: result["T"]["right"]["$array"][0].__setitem__(0, "nan"),
     "variance": lambda result: scaled(result["T"]["left"], 2.0),
-    "fidelities": lambda result: scaled(result["fidelity"], 0.9),
-    "residual": lambda result: result.update(objective=result["objective"] + 1.0),
+    "fidelity": lambda result: scaled(result["fidelity"], 0.9),
+    "objective": lambda result: result.update(objective=result["objective"] + 1.0),
     "transformation|number": lambda result: result.update(T={"$array": [[1.0]]}),
 }
 

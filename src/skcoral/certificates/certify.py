@@ -314,7 +314,7 @@ def _(result: RestrictedDecorrelation) -> RestrictedDecorrelation:
 
 def _with_known_prices(result: RestrictedDecorrelation, R: Array) -> Decorrelation:
     """Withdraw prices that do not follow from the slope of the criterion at T."""
-    ledger = Ledger()
+    ledger = Ledger(result, R, None, Floats())
     claim_support(ledger, result, R)
     if all(claim.holds for claim in ledger.claims if claim.name != "support"):
         return result

@@ -20,7 +20,7 @@ from skcoral.core.tolerances import FACTOR_TOL
 from skcoral.exceptions import CertificateError
 
 
-def check(result: Threshold | Decorrelation, R: Any = None, *, factor: Any = None) -> Check:
+def check(result: Threshold | Decorrelation, R: Any) -> Check:
     """Judge every claim of a result in floating point, with a bound of the rounding.
 
     What passes is true of the matrix given, not only of rounded numbers: :func:`prove` comes to the
@@ -30,12 +30,10 @@ def check(result: Threshold | Decorrelation, R: Any = None, *, factor: Any = Non
     ----------
     result : Threshold or Decorrelation
         What is claimed.
-    R : array-like of shape (p, p)
-        The correlation matrix that it is claimed of.
-    factor : array-like of shape (n, p), optional
-        Instead of ``R``, any matrix A with ``AᵀA = R``, for results of rank below p: of a table
-        with fewer rows than columns, its standardised rows divided by √(n - 1). ``R`` is not
-        formed, and the cost is O(p r²).
+    R : array-like of shape (p, p), or FactoredCorrelation
+        The correlation matrix that it is claimed of; of a table with many more columns than rows
+        what ``CORAL.correlation_`` is, any factor A with ``AᵀA = R``. Then R is not formed, and the
+        cost is O(p r²).
 
     Returns
     -------
@@ -55,27 +53,25 @@ def check(result: Threshold | Decorrelation, R: Any = None, *, factor: Any = Non
     >>> check(threshold(R), R).passed
     True
     """
-    R, factor = _matrix_or_factor(result, R, factor)
+    given = _matrix_or_factor(result, R)
     try:
-        verdict = _checked(result, R, factor, Floats(parts=2))
+        verdict = _checked(result, *given, Floats(parts=2))
         if verdict.passed:
             return verdict
     except CertificateError:
         pass
-    return _checked(result, R, factor, Floats())
+    return _checked(result, *given, Floats())
 
 
-def prove(result: Threshold | Decorrelation, R: Any = None, *, factor: Any = None) -> Check:
+def prove(result: Threshold | Decorrelation, R: Any) -> Check:
     """Judge every claim of a result in ball arithmetic: a theorem about the given matrix.
 
     Parameters
     ----------
     result : Threshold or Decorrelation
         What is claimed.
-    R : array-like of shape (p, p)
+    R : array-like of shape (p, p), or FactoredCorrelation
         The correlation matrix; each entry stands for exactly the float it is.
-    factor : array-like of shape (n, p), optional
-        As in :func:`check`.
 
     Returns
     -------
@@ -103,36 +99,31 @@ def prove(result: Threshold | Decorrelation, R: Any = None, *, factor: Any = Non
             "`check` does without."
         ) from None
 
-    matrix, own = _matrix_or_factor(result, R, factor)
+    given = _matrix_or_factor(result, R)
     precision, flint.ctx.prec = flint.ctx.prec, PRECISION
     try:
-        proof = _checked(result, matrix, own, Balls(flint))
+        proof = _checked(result, *given, Balls(flint))
     finally:
         flint.ctx.prec = precision
     failed = [claim for claim in proof.claims if not claim.holds]
     if failed and all(claim.modest for claim in failed):
         # More digits prove more; a result is not held to more than floating point can see.
-        seen = {claim.name for claim in check(result, R, factor=factor).claims if not claim.holds}
+        seen = {claim.name for claim in check(result, R).claims if not claim.holds}
         problems = tuple(claim.problem for claim in failed if claim.name in seen)
         proof = replace(proof, passed=not problems, problems=problems)
     return proof
 
 
-def _matrix_or_factor(result: Any, R: Any, factor: Any) -> tuple[Array | None, Array | None]:
+def _matrix_or_factor(result: Any, R: Any) -> tuple[Array | None, Array | None]:
     """The matrix, or the factor of it, that a result is claimed of."""
-    if isinstance(R, FactoredCorrelation):  # as the transformer keeps that of a wide table
-        R, factor = None, R.factor
-    if (R is None) == (factor is None):
-        raise CertificateError("give the correlation matrix R, or a factor of it.")
-    if R is not None:
+    if not isinstance(R, FactoredCorrelation):
         return claimed_matrix(result, R), None
     if "rank" not in certificate_info(result) and getattr(result, "anchors", None) is None:
         raise CertificateError("a factor goes with results of rank below p; give R.")
-    factor = np.asarray(factor, dtype=np.float64)
-    if not np.isfinite(factor).all():
+    if not np.isfinite(R.factor).all():
         raise CertificateError("the factor holds numbers that are not finite.")
     check_distinct(result.names)
-    return None, factor
+    return None, R.factor
 
 
 def _checked(result: Any, R: Array | None, factor: Array | None, arithmetic: Arithmetic) -> Check:
@@ -145,5 +136,5 @@ def _checked(result: Any, R: Array | None, factor: Array | None, arithmetic: Ari
             check_definite(arithmetic, R, slack=FACTOR_TOL if composites else 0.0)
         judge: Any = check_threshold if isinstance(result, Threshold) else check_decorrelation
         ledger, lower, upper = judge(result, R, factor, arithmetic)
-        verdict: Check = ledger.verdict(lower, upper, rigorous=arithmetic.rigorous)
+        verdict: Check = ledger.verdict(lower, upper)
         return verdict

@@ -24,7 +24,7 @@ from skcoral.certificates.evaluation import (
     highest_floor,
     prices_of,
 )
-from skcoral.certificates.ledger import FrameLedger, Ledger
+from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.reading import (
     VIF_PARTS,
     agree,
@@ -78,8 +78,7 @@ def check_decorrelation(
     else:
         raise CertificateError("a certificate without a factor needs R itself.")
     if result.R is not None and R is not None:
-        off = np.abs(result.R - R).max()
-        claims.within("R", off, BOUND_TOL, "the result is about another R (off by {:.1e})")
+        claims.within("R", np.abs(result.R - R).max(), BOUND_TOL)
     return claims, max(float(bound.lower), 0.0), float(attained.residual.upper)
 
 
@@ -100,7 +99,7 @@ def _in_factor_space(
     return replace(result, T=moved[0], anchors=moved[1], R=None), np.eye(len(factor))
 
 
-class _Claims(FrameLedger):
+class _Claims(Ledger):
     """The claims of one result."""
 
     result: Decorrelation
@@ -110,7 +109,7 @@ class _Claims(FrameLedger):
         self, result: Decorrelation, R: Array | None, factor: Array | None, arithmetic: Arithmetic
     ) -> None:
         super().__init__(result, R, factor, arithmetic)
-        self.kind, self.arrays = dual_parts(result)
+        self.arrays = dual_parts(result)
         self.close = REPORTED_TOL * max(1.0, abs(number(result.objective, "`objective`")))
 
     def frame(self) -> tuple[Attained | FactorAttained, Enclosure]:
@@ -142,65 +141,43 @@ class _Claims(FrameLedger):
 
         A VIF is compared by its reciprocal, the share of a variance that the other outputs leave.
         """
-        limit, largest, reported = goal.max_vif, goal.largest_vif, goal.rho_upper
+        least, largest = (1.0 / max(v, 1e-300) for v in (goal.max_vif, goal.largest_vif))
         unique = least_unique(self.attained.correlation, self.arithmetic)
-        self.claim(
-            "VIF",
-            limit >= 1.0 and unique.lower >= 1.0 / limit - BUDGET_TOL,
-            f"a VIF of {1 / max(float(unique.lower), 1e-300):.9g} exceeds the limit of {limit:.9g}",
-        )
-        self.claim(
-            "largest VIF",
-            largest >= 1.0 - REPORTED_TOL and (unique - 1.0 / largest).size() <= REPORTED_TOL,
-            f"the largest VIF is {1.0 / max(float(unique.upper), 1e-300):.9g}, not {largest:.9g}",
-        )
-        floor, room = float(self.result.rho_min.max()), exactly(np.inf)
-        told = "within a limit there is one common floor, here are several"
-        self.claim("VIF", self.result.rho_min.min() == floor, told)
+        self.within("VIF", least - unique.lower, BUDGET_TOL)
+        self.within("largest VIF", (unique - largest).size(), REPORTED_TOL)
+        floor, room = self.common_floor("VIF"), exactly(np.inf)
         if set(self.arrays) >= VIF_PARTS:
-            room = limited_room(self.arrays, limit, self.attained, R, self.arithmetic)
-        elif limit == 1.0 and "S" in self.arrays:  # exact decorrelators only
+            room = limited_room(self.arrays, goal.max_vif, self.attained, R, self.arithmetic)
+        elif goal.max_vif == 1.0 and "S" in self.arrays:  # exact decorrelators only
             room = floor_room(self.arrays, self.attained, R, self.arithmetic)
-        top = float((room + floor).upper)
+        top = self.highest(goal.rho_upper, float((room + floor).upper))
+        over = goal.rho_upper - max(top, floor)
+        self.within("largest floor", over, REPORTED_TOL, modest=True)
+        if not self.result.certificate.is_exact:  # which is judged as an exact decorrelator
+            self.claim_status("optimal", (goal.rho_upper - floor) / LIMIT_GAP)
+
+    def common_floor(self, goal: str) -> float:
+        """The one floor that there is within a budget or a limit."""
+        floors = self.result.rho_min
+        self.claim(goal, floors.min() == floors.max(), "one common floor belongs to it")
+        return float(floors.max())
+
+    def highest(self, reported: float, top: float) -> float:
+        """A common floor that is not exceeded, as reported and as proved; none exceeds one."""
         top = top if top < 1.0 else 1.0
-        self.claim(
-            "largest floor",
-            reported >= top - REPORTED_TOL,
-            f"only floors above {top:.9g} are proved to exceed the limit, not {reported:.9g}",
-        )
-        self.claim(
-            "largest floor",
-            reported <= max(top, floor) + REPORTED_TOL,
-            f"floors above {top:.9g} are proved to exceed the limit, not only above {reported:.9g}",
-            modest=True,
-        )
-        if self.result.certificate.is_exact:
-            return  # judged as an exact decorrelator
-        closed, told = reported - floor, f"the bound on the floor leaves {reported - floor:.1e}"
-        if self.result.status == "optimal":
-            self.claim("status", closed <= LIMIT_GAP, told)
-        else:
-            told = f"{told}, so the status is 'optimal'"
-            self.claim("status", closed > 0.5 * LIMIT_GAP, told, modest=True)
+        self.within("largest floor", top - reported, REPORTED_TOL)
+        return top
 
     def of_T(self, attained: Attained | FactorAttained) -> None:
         """Unit variances and floors; correlations, fidelities and objective are those of T."""
         result = self.result
-        told = "a variance differs from 1 by {:.1e}"
-        self.within("unit variances", attained.variances.size(), UNIT_VARIANCE_TOL, told)
+        self.within("unit variances", attained.variances.size(), UNIT_VARIANCE_TOL)
         short = (exactly(result.rho_min) - attained.fidelity).upper
-        where = f" ({result.names[int(np.argmax(short))]})"
-        self.within("floors", short, FLOOR_TOL, "a floor is missed by {:.1e}", where)
-        told = "the reported {} are not those of T (off by {{:.1e}})"
+        self.within("floors", short, FLOOR_TOL, f" ({result.names[int(np.argmax(short))]})")
         off = (attained.fidelity - result.fidelity).size()
-        self.within("fidelity", off, REPORTED_TOL, told.format("fidelities"))
-        self.within("correlation", attained.misreported, REPORTED_TOL, told.format("correlations"))
-        self.claim(
-            "objective",
-            (attained.residual - result.objective).size() <= self.close,
-            f"the residual of T is {float(attained.residual.upper):.9g}, not "
-            f"{result.objective:.9g}",
-        )
+        self.within("fidelity", off, REPORTED_TOL)
+        self.within("correlation", attained.misreported, REPORTED_TOL)
+        self.within("objective", (attained.residual - result.objective).size(), self.close)
 
     def tradeoff(self, R: Array) -> Enclosure:
         """The bound of (★), a budget, and prices."""
@@ -216,23 +193,20 @@ class _Claims(FrameLedger):
         assert isinstance(result, RestrictedDecorrelation)
         supports.claim_support(self, result, R)
         bound = evaluate(result, self.attained, R, self.arithmetic).bound
-        if result.status == "exact":
+        if result.status == "exact" or worst <= 0.5 * EXACT_TOL:
             self.order(bound, self.attained.residual)
-            self.uncorrelated()
-            return bound
-        self.bound(bound, self.attained.residual)
-        told = f"a residual of {worst:.1e} is none, so the status is 'exact'"
-        self.claim("status", worst > 0.5 * EXACT_TOL, told, modest=True)
+            self.claim_status("exact", worst / EXACT_TOL)
+        else:
+            self.bound(bound, self.attained.residual)
         return bound
 
     def exact(self, R: Array) -> None:
         """No residual, and the largest fidelities."""
-        result = self.result
+        result, worst = self.result, self.attained.worst
         parts = ("weights", "S") if "S" in self.arrays else ("mean_weights", "mean_S")
         weights, _, _ = multipliers_and_matrix(self.arrays, parts, self.attained.k)
         self.prices(np.zeros(self.attained.k), weights)
-        told = f"without a trade-off the lower bound is 0, not {result.lower_bound:.9g}"
-        self.claim("lower bound", result.lower_bound == 0.0, told)
+        self.within("lower bound", abs(result.lower_bound), 0.0)
         try:
             rooms = fidelity_rooms(result, self.attained, R, self.arithmetic)
         except CertificateError:
@@ -245,90 +219,53 @@ class _Claims(FrameLedger):
             if "floors" in rooms and result.goal.budget == 0:
                 top = float((rooms["floors"] + float(result.rho_min.max())).upper)
             self.budget(result.goal, self.attained.residual, top)
-        if result.status in ("exact", "best_found"):
-            self.uncorrelated()
         if result.status == "exact":
+            self.within("uncorrelated", worst, EXACT_TOL)
             for what, room in rooms.items():
-                told = f"the {what} could be {{:.1e}} higher"
-                self.within(f"largest {what}", room.upper, MEAN_TOL, told)
-        elif result.status == "best_found":
-            more = any(room.upper > 0.5 * MEAN_TOL for room in rooms.values())
-            told = "the certificate proves the largest fidelities, so the status is 'exact'"
-            self.claim("status", more, told, modest=True)
+                self.within(f"largest {what}", room.upper, MEAN_TOL)
         else:
-            early, worst = result.status == "not_converged", self.attained.worst
-            told = (
-                f"a status of {result.status!r} does not follow from a residual of {worst:.1e} and "
-                "a certificate of the exact regime"
-            )
-            self.claim("status", early and worst > 0.5 * EXACT_TOL, told, modest=early)
-
-    def uncorrelated(self) -> None:
-        """No residual correlation."""
-        told = "not exact: a residual of {:.1e}"
-        self.within("uncorrelated", self.attained.worst, EXACT_TOL, told)
+            most = max(float(room.upper) for room in rooms.values())
+            self.claim_status("exact", max(worst / EXACT_TOL, most / MEAN_TOL))
 
     def prices(
         self, prices: Array, weights: Array, near: float = REPORTED_TOL, near_weights: float = 0.0
     ) -> None:
         """Prices and weights are those that the dual point implies; infinite ones included."""
-        same = agree(self.result.prices, prices, near)
-        wrong = [name for name, fine in zip(self.result.names, same, strict=True) if not fine]
-        told = f"the prices of {', '.join(wrong[:4])} do not follow from the multipliers"
-        self.claim("prices", not wrong, told)
-        told = "the weights are not those of the certificate"
-        self.claim("weights", np.all(agree(self.result.weights, weights, near_weights)), told)
+        result = self.result
+        for name, reported, implied, tolerance in (
+            ("prices", result.prices, prices, near),
+            ("weights", result.weights, weights, near_weights),
+        ):
+            wrong = np.flatnonzero(~agree(reported, implied, tolerance))
+            told = ", ".join(result.names[j] for j in wrong[:4])
+            self.claim(name, not len(wrong), f"{told} do not follow from the certificate")
 
     def order(self, bound: Enclosure, residual: Enclosure) -> None:
         """The bound is what the certificate proves, and lies below what T attains."""
-        result, low, high = self.result, float(bound.lower), float(bound.upper)
-        told = f"the certificate proves only {low:.9g}, not {result.lower_bound:.9g}"
-        self.claim("lower bound", result.lower_bound <= max(low, 0.0) + self.close, told)
-        least = min(low, float(residual.lower)) - OPTIMAL_GAP * max(1.0, low)
-        told = f"the certificate proves {low:.9g}, and {result.lower_bound:.9g} is reported"
-        self.claim("lower bound", result.lower_bound >= least, told, modest=True)
-        self.claim(
-            "bounds in order",
-            high <= float(residual.lower) + OPTIMAL_GAP * max(1.0, result.objective),
-            f"the bounds cross: {high:.9g} is proved to be the least, and T leaves "
-            f"{float(residual.upper):.9g}",
-        )
+        stated, low, high = self.result.lower_bound, float(bound.lower), float(bound.upper)
+        self.within("lower bound", stated - max(low, 0.0), self.close)
+        over = min(low, float(residual.lower)) - stated
+        self.within("lower bound", over, OPTIMAL_GAP * max(1.0, low), modest=True)
+        limit = OPTIMAL_GAP * max(1.0, self.result.objective)
+        self.within("bounds in order", high - float(residual.lower), limit)
 
     def bound(self, bound: Enclosure, residual: Enclosure, top: float = np.inf) -> None:
         """A lower bound, a budget, and the status that follows.
 
-        "Optimal" is held to a closed gap, the other words to an open one; ``top`` is a common floor
-        that no transformation within the budget exceeds.
+        ``top`` is a common floor that no transformation within the budget exceeds.
         """
         self.order(bound, residual)
-        goal, status = self.result.goal, self.result.status
-        if status == "exact":
-            told = "'exact' needs a certificate of the exact regime, this is a trade-off"
-            self.claim("status", False, told)
+        goal = self.result.goal
         if isinstance(goal, VifLimit):  # the status is about the floor
             return
         short = self.budget(goal, residual, top) if isinstance(goal, Budget) else 0.0
         gap = float((residual - max(float(bound.lower), 0.0)).upper)
-        limit = OPTIMAL_GAP * max(1.0, self.result.objective)
-        told = f"the gap is {gap:.1e}"
-        if status == "optimal":
-            self.claim("status", gap <= limit, told)
-            told = f"the bound on the common floor leaves {short:.1e}"
-            self.claim("status", short <= OPTIMAL_GAP, told)
-        elif status != "exact":
-            told, is_open = f"{told}, so the status is 'optimal'", short > 0.5 * OPTIMAL_GAP
-            self.claim("status", is_open or gap > 0.5 * limit, told, modest=True)
+        gap /= max(1.0, self.result.objective)
+        self.claim_status("optimal", max(gap, short) / OPTIMAL_GAP)
 
     def budget(self, goal: Budget, residual: Enclosure, top: float) -> float:
         """Judge a budget and the bound ``top`` on its floor; return what that leaves open."""
-        floors, budget, reported = self.result.rho_min, goal.budget, goal.rho_upper
-        self.claim(
-            "budget",
-            residual.upper <= budget + BUDGET_TOL * max(1.0, budget),
-            f"the budget of {budget:.9g} is exceeded: {float(residual.upper):.9g}",
-        )
-        told = "within a budget there is one common floor, here are several"
-        self.claim("budget", floors.min() == floors.max(), told)
-        told = f"only floors above {top:.9g} are proved to exceed the budget, not {reported:.9g}"
-        self.claim("largest floor", reported >= (top if top < 1.0 else 1.0) - REPORTED_TOL, told)
-        return reported - float(floors.max())
+        over = residual.upper - goal.budget
+        self.within("budget", over, BUDGET_TOL * max(1.0, goal.budget))
+        self.highest(goal.rho_upper, top)
+        return goal.rho_upper - self.common_floor("budget")

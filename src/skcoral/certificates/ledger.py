@@ -95,52 +95,56 @@ class Check:
 
 
 class Ledger:
-    """Collects claims."""
+    """Collects claims about a result, each with the words for it if it does not hold."""
 
-    def __init__(self) -> None:
+    def __init__(self, result: Any, R: Array | None, factor: Array | None, arithmetic: Arithmetic):
+        self.result, self.R, self.factor, self.arithmetic = result, R, factor, arithmetic
         self.claims: list[Claim] = []
 
-    def claim(self, name: str, holds: object, problem: str, *, modest: bool = False) -> None:
+    def claim(self, name: str, holds: object, found: str, *, modest: bool = False) -> None:
         """Note a claim; what is not certainly true does not hold."""
         certain = bool(holds)
-        self.claims.append(Claim(name, certain, "" if certain else problem, modest))
+        self.claims.append(Claim(name, certain, "" if certain else f"{name}: {found}", modest))
 
-    def within(self, name: str, off: Any, tolerance: float, problem: str, where: str = "") -> None:
-        """Note that no entry of ``off`` exceeds the tolerance; ``problem`` tells the largest."""
-        self.claim(name, np.all(off <= tolerance), problem.format(float(np.max(off))) + where)
+    def within(
+        self, name: str, off: Any, tolerance: float, where: str = "", *, modest: bool = False
+    ) -> None:
+        """Note that no entry of ``off`` exceeds the tolerance."""
+        found = f"off by {float(np.max(off)):.1e}, and {tolerance:.1e} is allowed{where}"
+        self.claim(name, np.all(off <= tolerance), found, modest=modest)
 
-    def verdict(self, lower: float, upper: float, *, rigorous: bool) -> Check:
+    def claim_status(self, best: str, left: float) -> None:
+        """The status follows from what is left open, relative to what ``best`` allows.
+
+        Between a half and the whole of that, ``best`` and the words for an open gap are all true.
+        """
+        status = self.result.status
+        found = f"{status!r}, with {left:.2g} of what {best!r} leaves open"
+        certified = status in ("exact", "optimal")
+        holds = status == best and left <= 1.0 if certified else left > 0.5
+        self.claim("status", holds, found, modest=not certified)
+
+    def verdict(self, lower: float, upper: float) -> Check:
         """Close the list."""
         problems = tuple(claim.problem for claim in self.claims if not claim.holds)
+        rigorous = self.arithmetic.rigorous
         return Check(not problems, lower, upper, problems, rigorous, tuple(self.claims))
 
-
-class FrameLedger(Ledger):
-    """With claims about the rank r < p of the matrix, and about a factor of it.
-
-    Where R itself is given, T is judged through R as well; for tables with many more columns than
-    rows R is never formed, and everything is judged through the factor.
-    """
-
-    def __init__(
-        self, result: Any, R: Array | None, factor: Array | None, arithmetic: Arithmetic
-    ) -> None:
-        super().__init__()
-        self.result, self.R, self.factor, self.arithmetic = result, R, factor, arithmetic
-
     def claim_factor(self) -> Array:
-        """The certificate's factor is one of the matrix given."""
+        """The certificate's factor is one of the matrix given.
+
+        Where R itself is given, T is judged through R as well; for tables with many more columns
+        than rows R is never formed, and everything is judged through the factor.
+        """
         A = certified_factor(self.result.certificate, len(self.result.names))
         if self.R is not None:
-            told = f"the factor of rank {len(A)} misses R by {{:.1e}}"
-            self.within("factor", factor_error(A, self.R, self.arithmetic), FACTOR_TOL, told)
+            self.within("factor", factor_error(A, self.R, self.arithmetic), FACTOR_TOL)
         if self.factor is not None:
-            off = factors_apart(A, self.factor)
-            self.within("factor", off, FACTOR_TOL, "another factor is given (off by {:.1e})")
+            self.within("factor", factors_apart(A, self.factor), FACTOR_TOL)
         return A
 
     def claim_rank(self) -> None:
-        """The rank that is claimed is that of R: what is beyond it does not count."""
+        """The rank r < p that is claimed is that of R: what is beyond it does not count."""
         R, rank = self.R, self.result.rank
         if R is None:
             return
@@ -154,8 +158,5 @@ class FrameLedger(Ledger):
         inside = enclosed(A, A.T, minus=_COUNTS * values[-1] * np.eye(len(A)))
         middle = 0.5 * (inside.middle + inside.middle.T)
         proof = definite(self.arithmetic, middle, (inside - middle).size())
-        self.claim(
-            "rank",
-            size <= FACTOR_TOL * len(R) and proof is not None,
-            f"R has not the {rank} directions claimed: {size:.1e} is left beside them",
-        )
+        fits = size <= FACTOR_TOL * len(R) and proof is not None
+        self.claim("rank", fits, f"R has not {rank} directions, {size:.1e} is left beside them")

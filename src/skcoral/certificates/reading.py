@@ -151,8 +151,8 @@ def certificate_kind(certificate: Any) -> str:
     return kind
 
 
-def dual_parts(result: Threshold | Decorrelation) -> tuple[str, Mapping[str, Array]]:
-    """Kind and arrays of the certificate of a result, whose criterion it has to share."""
+def dual_parts(result: Threshold | Decorrelation) -> Mapping[str, Array]:
+    """Arrays of the certificate of a result, whose criterion it has to share."""
     kind, info = certificate_kind(result.certificate), result.certificate.info
     if "criterion" in info and info["criterion"] != getattr(result, "criterion", None):
         raise CertificateError(
@@ -167,7 +167,7 @@ def dual_parts(result: Threshold | Decorrelation) -> tuple[str, Mapping[str, Arr
     if of_rank:
         _check_rank(info["rank"])
     _check_goal(getattr(result, "goal", Floors()), kind, set(result.certificate.arrays))
-    return kind, result.certificate.arrays
+    return result.certificate.arrays
 
 
 def _check_rank(rank: Any) -> None:

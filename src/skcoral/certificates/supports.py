@@ -69,7 +69,7 @@ def _claim_prices(
         ledger.claim(
             name,
             np.all(agree(reported, wanted, PRICE_TOL, digits)),
-            f"the {name} are not the multipliers of the floors at T",
+            "they are not the multipliers of the floors at T",
         )
 
 
@@ -93,5 +93,5 @@ def _claim_subgradient(ledger: Ledger, result: Decorrelation, slope: Array, G: A
         and abs(gap) <= PRICE_TOL * max(1.0, value)
         and not np.any(np.diag(slope))
         and np.array_equal(slope, slope.T),
-        f"the slope of the certificate is not one of the criterion at T ({gap:.1e})",
+        f"it is not a slope of the criterion at T ({gap:.1e})",
     )

@@ -12,7 +12,7 @@ from skcoral.bounds.exact import mean_room
 from skcoral.bounds.frame import threshold_bound
 from skcoral.bounds.tradeoff import Outputs, complete_square, floors_of
 from skcoral.certificates.evaluation import FactorOutputs
-from skcoral.certificates.ledger import FrameLedger, Ledger
+from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.reading import (
     check_threshold_fields,
     dual_parts,
@@ -48,8 +48,8 @@ def check_threshold(
     Also returns both bounds.
     """
     check_threshold_fields(result, len(result.names))
-    _, arrays = dual_parts(result)
-    ledger = FrameLedger(result, R, factor, arithmetic)
+    arrays = dual_parts(result)
+    ledger = Ledger(result, R, factor, arithmetic)
     if "factor" in arrays:
         found = _low_rank(ledger, result, arithmetic)
     elif R is not None:
@@ -57,12 +57,10 @@ def check_threshold(
     else:
         raise CertificateError("this result is judged with R itself.")
     off = (found.fidelity - result.fidelity).size()
-    ledger.within(
-        "fidelity", off, REPORTED_TOL, "the reported fidelity is not that of T (off by {:.1e})"
-    )
+    ledger.within("fidelity", off, REPORTED_TOL)
     _claim_bounds(ledger, result, found)
-    told = "the weights are not those of the certificate"
-    ledger.claim("weights", np.array_equal(result.weights, arrays["weights"]), told)
+    same = np.array_equal(result.weights, arrays["weights"])
+    ledger.claim("weights", same, "they are not those of the certificate")
     return ledger, float(found.lower.lower), float(found.upper.upper)
 
 
@@ -71,8 +69,7 @@ def _full_rank(ledger: Ledger, result: Threshold, R: Array, arithmetic: Arithmet
     p, arrays = len(R), result.certificate.arrays
     outputs = Outputs(result.T, np.eye(p), np.full(p, result.lower), R, arithmetic)
     defect = outputs.defect.square().total().sqrt()
-    told = "T leaves residual correlation: ‖TᵀRT - I‖ = {:.1e}"
-    ledger.within("uncorrelated", defect.upper, EXACT_TOL, told)
+    ledger.within("uncorrelated", defect.upper, EXACT_TOL)
     # T (TᵀRT)^{-1/2} decorrelates exactly, and its fidelities are this far from those of T at most.
     one = exactly(1.0)
     shift = (one + defect).sqrt() * (one / (one - defect).sqrt() - 1.0)
@@ -81,57 +78,41 @@ def _full_rank(ledger: Ledger, result: Threshold, R: Array, arithmetic: Arithmet
 
     weights, S, on = multipliers_and_matrix(arrays, ("weights", "S"), p)
     total = exactly(weights).total()
-    ledger.within("weights", (total - 1.0).size(), REPORTED_TOL, "the weights do not sum to one")
+    ledger.within("weights", (total - 1.0).size(), REPORTED_TOL)
     square = complete_square(arithmetic, R, np.eye(p)[:, on], weights[on], S, "S")
     near = result.upper  # the bound less this keeps its digits
     upper = square.value(floors_of(np.full(len(on), near))) * -0.5 / total + near
-    try:
-        most = float(mean_room(arrays, outputs, R, arithmetic).upper)
-    except CertificateError:
-        if result.status == "optimal":
-            raise
-        most = 0.0  # nothing is said of the mean while the threshold itself is open
-    ledger.claim(
-        "largest mean fidelity",
-        most <= MEAN_TOL or result.status != "optimal",
-        f"beside the outputs that bind, the mean fidelity could be {most:.1e} larger",
-    )
+    if result.status == "optimal":  # nothing is said of the mean while the threshold is open
+        most = mean_room(arrays, outputs, R, arithmetic).upper
+        ledger.within("largest mean fidelity", most, MEAN_TOL)
     return _Found(outputs.fidelity, lower, upper, BOUND_TOL)
 
 
-def _low_rank(ledger: FrameLedger, result: Threshold, arithmetic: Arithmetic) -> _Found:
+def _low_rank(ledger: Ledger, result: Threshold, arithmetic: Arithmetic) -> _Found:
     """Both ends of the largest common floor at the least residual of the rank."""
     A = ledger.claim_factor()
     ledger.claim_rank()
     r, p = A.shape
     outputs = FactorOutputs(result.T, A, arithmetic)
-    told = "a variance differs from 1 by {:.1e}"
-    ledger.within("unit variances", outputs.variances.size(), UNIT_VARIANCE_TOL, told)
+    ledger.within("unit variances", outputs.variances.size(), UNIT_VARIANCE_TOL)
     least = (exactly(float(p * p)) / float(r) - float(p)) * 0.5
-    scale = max(1.0, float(least.upper))
-    ledger.claim(
-        "least residual",
-        (outputs.squares - least).size() <= OPTIMAL_GAP * scale,
-        "T does not have the least residual of the rank",
-    )
-    lower = outputs.fidelity.least()
+    over = (outputs.squares - least).size() / max(1.0, float(least.upper))
+    ledger.within("least residual", over, OPTIMAL_GAP)
     upper = threshold_bound(result.certificate, A, arithmetic)
     upper = Enclosure(*(min(float(u), 1.0) for u in (upper.lower, upper.upper)))
-    return _Found(outputs.fidelity, lower, upper, REPORTED_TOL)
+    return _Found(outputs.fidelity, outputs.fidelity.least(), upper, REPORTED_TOL)
 
 
 def _claim_bounds(ledger: Ledger, result: Threshold, found: _Found) -> None:
     low, high, over = float(found.lower.lower), float(found.upper.upper), found.overstated
-    ledger.claim("lower", result.lower <= low + over, f"T attains only {low:.12g}")
-    ledger.claim("upper", result.upper >= high - over, f"the weights prove only {high:.12g}")
+    ledger.within("lower", result.lower - low, over)
+    ledger.within("upper", high - result.upper, over)
     # An understated bound would be true, but `value` is said to be what T attains.
     most, least = float(found.lower.upper), float(found.upper.lower)
-    told = f"T attains {most:.9g}, and {result.lower:.9g} is reported"
-    ledger.claim("lower", result.lower >= most - REPORTED_TOL, told)
-    told = f"the weights prove {high:.9g}, and {result.upper:.9g} is reported"
-    ledger.claim("upper", result.upper <= least + REPORTED_TOL, told)
-    ledger.claim("bounds in order", most <= least + REPORTED_TOL, "the bounds cross")
+    ledger.within("lower", most - result.lower, REPORTED_TOL)
+    ledger.within("upper", result.upper - least, REPORTED_TOL)
+    ledger.within("bounds in order", most - least, REPORTED_TOL)
     told = f"a threshold is certified up to a gap of {OPTIMAL_GAP:g} at most, not {result.tol:g}"
     ledger.claim("tol", 0 < result.tol <= OPTIMAL_GAP, told)
     if result.status == "optimal":
-        ledger.claim("gap", high - low <= result.tol + over, f"the gap is {high - low:.1e}")
+        ledger.within("gap", high - low, result.tol + over)

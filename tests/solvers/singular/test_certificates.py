@@ -9,7 +9,7 @@ import pytest
 
 from skcoral import CORAL, decorrelate, threshold
 from skcoral.certificates import check, prove
-from skcoral.core.lowrank import LowRankTransform
+from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
 from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 from skcoral.solvers.singular.dual import maximise_bound
@@ -105,12 +105,12 @@ def test_wide_results_are_checked_by_their_rows(tables):
         coral = CORAL(floor).fit(X)
         result = coral.result_
         assert isinstance(result.T, LowRankTransform)
-        assert check(result, factor=Z).passed
+        assert check(result, FactoredCorrelation(Z)).passed
         assert check(result, coral.correlation_).passed
-        assert refused(replace(result, objective=0.99 * result.objective), factor=Z)
+        assert refused(replace(result, objective=0.99 * result.objective), R=FactoredCorrelation(Z))
         bent = LowRankTransform(result.T.left, 1.001 * result.T.right)
-        assert refused(replace(result, T=bent), factor=Z)
-        assert refused(result, factor=np.roll(Z, 1, axis=1))
+        assert refused(replace(result, T=bent), R=FactoredCorrelation(Z))
+        assert refused(result, R=FactoredCorrelation(np.roll(Z, 1, axis=1)))
 
 
 @pytest.mark.parametrize("floor", [0.9, 0.95, 0.99])
