@@ -17,10 +17,7 @@ from skcoral.data.correlation import estimate
 from skcoral.data.effects import measure_matrix
 from skcoral.data.moments import Moments
 from skcoral.datasets import make_system, wdi_correlation
-from skcoral.exceptions import (
-    InvalidArgumentError,
-    SingularCorrelationError,
-)
+from skcoral.exceptions import InvalidArgumentError, SingularCorrelationError
 
 
 def vif_of(G):
@@ -133,7 +130,7 @@ def test_limits_of_the_transformer_hold_on_its_outputs(wine):
     ],
 )
 def test_limits_that_are_invalid(wine, settings, message):
-    with pytest.raises((InvalidArgumentError, InvalidArgumentError), match=message):
+    with pytest.raises(InvalidArgumentError, match=message):
         CORAL(**settings).fit(wine.to_frame())
 
 
@@ -218,10 +215,10 @@ def named_correlations(X):
     return X.corr()
 
 
-KNOWN = ["wine", "iris", "diabetes", "breast_cancer", "linnerud"]
+KNOWN = ["iris", "breast_cancer"]
 
 
-@pytest.mark.parametrize("table", [*range(25), *KNOWN])
+@pytest.mark.parametrize("table", [*range(12), *KNOWN])
 def test_the_recommendation_is_true(table):
     if table in KNOWN:
         R = getattr(datasets, f"load_{table}")(as_frame=True).data.corr()
@@ -232,7 +229,7 @@ def test_the_recommendation_is_true(table):
     assert found.recommended is not None
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_the_recommendation_of_macroeconomic_series_is_true(seed):
     R = named_correlations(macro_series(seed))
     found = compare_floors(R)
@@ -280,11 +277,11 @@ def test_dependent_columns_are_judged_by_their_correlations(kind):
     X = np.hstack([X, more[kind]])
     X = X[:4] if kind == "few rows" else X
     R = named_correlations(X)
-    found = compare_floors(R)
+    found = compare_floors(estimate(Moments.from_rows(X), on_singular="solve"))
     assert all(c.largest_vif == np.inf for c in found.choices)
     assert found.largest_vif_before == np.inf
     check_sentence(found, R)
-    told = compare_floors(estimate(Moments.from_rows(X), on_singular="solve")).sentence()
+    told = found.sentence()
     few = kind == "few rows"
     assert ("there are no more rows than columns" in told) == few
     assert ("some columns are determined by others" in told) != few

@@ -1,9 +1,6 @@
 """Wine against an independent computation; the shipped matrix against published figures."""
 
-import csv
 import dataclasses
-import os
-from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -60,26 +57,3 @@ def test_np_asarray_copies_only_when_asked():
     copy[0, 1] = 0.0
     assert wdi.correlation[0, 1] != 0.0
     assert np.asarray(wdi, dtype=np.float32).dtype == np.float32
-
-
-@pytest.mark.skipif(
-    "SKCORAL_WDI_CSV" not in os.environ, reason="SKCORAL_WDI_CSV names no copy of the table"
-)
-def test_wdi_matrix_is_the_correctly_rounded_correlation_of_the_table():
-    wdi = wdi_correlation()
-    with open(os.environ["SKCORAL_WDI_CSV"], encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    with localcontext() as context:
-        context.prec = 50
-        centred = []
-        for name in wdi.names:
-            column = [Decimal(row[name]) for row in rows]
-            mean = sum(column) / len(column)
-            centred.append([x - mean for x in column])
-        for i, a in enumerate(centred):
-            for j, b in enumerate(centred):
-                dots = [
-                    sum(u * v for u, v in zip(x, y, strict=True))
-                    for x, y in ((a, b), (a, a), (b, b))
-                ]
-                assert wdi.correlation[i, j] == float(dots[0] / (dots[1] * dots[2]).sqrt())

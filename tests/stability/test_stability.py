@@ -66,17 +66,8 @@ def test_noise_beside_a_hold_out_is_that_of_independent_columns(wine, criterion)
     np.testing.assert_allclose(report.criterion_noise, expected, rtol=0.05)
 
 
-def test_the_guarantee_holds_on_the_rows_fitted_and_wavers_on_others(wine):
-    report = holdout(CORAL(0.8), wine)
-    assert "(0 on the rows fitted)" in report.sentence()
-    assert report.fidelity_fitted.min() >= 0.8 - 1e-9
-    assert report.criterion_fitted.max() < 1e-12
-    assert report.criterion_new.min() > 0.1
-    assert report.fidelity_new.min() < 0.8
-
-
-@pytest.mark.parametrize(("n", "m"), [(400, 100), (100, 1000)])
-def test_what_the_guide_says_about_new_rows(n, m):
+def test_what_the_guide_says_about_new_rows():
+    n, m = 400, 100
     rng = np.random.default_rng(0)
     mixing = np.eye(6) + 0.3 * rng.normal(size=(6, 6))
     squares = []
