@@ -56,7 +56,8 @@ def relaxation(A, floors):
 
 
 def best_bound(A, floors):
-    return RankBound(A, floors).maximise(lambda point: point.left < 1e-8)
+    # Closer to a singular H, rounding of its inverse exceeds what is left.
+    return RankBound(A, floors).maximise(lambda point: point.left < 1e-6)
 
 
 @pytest.mark.parametrize(
