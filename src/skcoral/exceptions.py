@@ -70,17 +70,7 @@ class CertificateError(CoralError, ValueError):
 
 
 class InvalidTableError(CoralError, ValueError):
-    """A data table cannot be used: constant columns, missing values, text, too few rows.
-
-    Attributes
-    ----------
-    reading : dict of str to str
-        Options of :func:`skcoral.tables.open_table` with which the file may be readable.
-    """
-
-    def __init__(self, message: str, *, reading: dict[str, str] | None = None) -> None:
-        super().__init__(message)
-        self.reading = reading or {}
+    """A data table cannot be used: constant columns, missing values, text, too few rows."""
 
 
 class TooLargeError(InvalidTableError):

@@ -20,6 +20,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from skcoral.app import SERVER_OPTIONS
+from skcoral.app.settings import Settings
 
 # Helpers beside the tests are imported by their names.
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "hostile")]
@@ -50,21 +51,6 @@ def script() -> Path:
     return SCRIPT
 
 
-class OpenedApp(AppTest):
-    """An app whose link reads alike in all versions: before 1.65, one value was a list too."""
-
-    @property
-    def query_params(self) -> dict[str, Any]:
-        return self._link
-
-    @query_params.setter
-    def query_params(self, link: dict[str, Any]) -> None:
-        self._link = {
-            key: value[0] if isinstance(value, list) and len(value) == 1 else value
-            for key, value in link.items()
-        }
-
-
 @pytest.fixture(scope="session", autouse=True)
 def _no_components_of_others() -> Iterator[None]:
     """Streamlit reads what every installed package says of itself, each time an app is opened."""
@@ -75,11 +61,11 @@ def _no_components_of_others() -> Iterator[None]:
 
 @pytest.fixture
 def open_app() -> Callable[..., AppTest]:
-    """Open a link of the app; whatever happens must be told in words."""
+    """Open the app with some settings; whatever happens must be told in words."""
 
-    def opened(tab: str | None = None, **query: Any) -> AppTest:
-        at = OpenedApp(str(SCRIPT), default_timeout=60)
-        at.query_params.update(query)
+    def opened(tab: str | None = None, **settings: Any) -> AppTest:
+        at = AppTest.from_file(str(SCRIPT), default_timeout=60)
+        at.session_state["settings"] = Settings(**settings)
         if tab is not None:
             at.session_state["tab"] = tab
         return calm(at.run())
@@ -89,14 +75,24 @@ def open_app() -> Callable[..., AppTest]:
 
 @pytest.fixture
 def bring(open_app) -> Callable[..., AppTest]:
-    """Upload a file."""
+    """Upload a file, and look at it with some settings."""
 
-    def brought(name: str, data: bytes, **query: Any) -> AppTest:
-        at = open_app(source="upload", **query)
+    def brought(name: str, data: bytes, tab: str | None = None, **settings: Any) -> AppTest:
+        at = open_app(tab)
         at.file_uploader(key="file").set_value((name, data, "application/octet-stream"))
-        return calm(at.run())
+        at.run()
+        if settings:
+            at.session_state["settings"] = Settings(**settings)
+            at.run()
+        return calm(at)
 
     return brought
+
+
+@pytest.fixture
+def chosen() -> Callable[[AppTest], Settings]:
+    """The settings of a visitor."""
+    return lambda at: at.session_state["settings"]
 
 
 def calm(at: AppTest) -> AppTest:

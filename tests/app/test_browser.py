@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from skcoral import api
+from skcoral.choosing import compare_floors
 
 pytestmark = [
     pytest.mark.browser,
@@ -47,11 +48,11 @@ def window(browser):
 
 @pytest.fixture(scope="module")
 def visit(window, server):
-    """Open a link in a window of a given width."""
+    """Open the app in a window of a given width."""
     pages = []
     here = (server.url, server.url.replace("http", "ws"), "data:", "blob:")
 
-    def go(query="", *, width=1280):
+    def go(*, width=1280):
         page = window.new_page()
         pages.append(page)
         page.set_viewport_size({"width": width, "height": 900})
@@ -63,7 +64,7 @@ def visit(window, server):
             lambda r: None if r.url.startswith(here) else page.elsewhere.append(r.url),
         )
         page.on("pageerror", lambda error: page.elsewhere.append(f"script error: {error}"))
-        page.goto(server.url + query)
+        page.goto(server.url)
         return page
 
     yield go
@@ -74,7 +75,7 @@ def visit(window, server):
 @pytest.fixture(scope="module")
 def upload_page(visit):
     """The page of uploads, which takes a browser seconds to open."""
-    return visit("?source=upload&floor=0.968")
+    return visit()
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +105,7 @@ def settled(page):
     """Wait until the app is idle and its pictures are drawn."""
     expect(page.get_by_test_id("stMetric").first).to_be_visible()
     expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
-    expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible()
+    expect(page.get_by_test_id("stImage").first).to_be_visible()
 
 
 def shown(value):
@@ -128,7 +129,7 @@ def fits(page):
 
 def test_bad_upload_is_reported(upload_page):
     page = upload_page
-    expect(page.get_by_text("Upload a table in the side panel")).to_be_visible()
+    expect(page.get_by_text("Until you bring a file")).to_be_visible()
     put(page, "junk.csv", np.random.default_rng(1).bytes(2_000_000))
     expect(page.get_by_test_id("stAlert")).to_contain_text("junk.csv")
     expect(page.get_by_text("Traceback")).to_have_count(0)
@@ -137,19 +138,19 @@ def test_bad_upload_is_reported(upload_page):
 def test_upload_move_and_download(people, table, server, photograph):
     page, frame = people
     R = np.corrcoef(table, rowvar=False)
-    expect(metric(page, "Residual")).to_have_text(shown(api.decorrelate(R, 0.968).objective))
+    floor = compare_floors(R).recommended.rho_min
+    expect(metric(page, "Residual")).to_have_text(shown(api.decorrelate(R, floor).objective))
 
     # The slider by keyboard: three steps of a thousandth.
     slider = page.get_by_role("slider", name=re.compile("Floor"))
     slider.focus()
     for _ in range(3):
-        slider.press("ArrowRight")
-    result = api.decorrelate(R, 0.971)
+        slider.press("ArrowLeft")
+    result = api.decorrelate(R, round(floor - 0.003, 3))
     expect(metric(page, "Residual")).to_have_text(shown(result.objective))
     expect(metric(page, "Weakest fidelity")).to_have_text(f"{result.min_fidelity:.4f}")
     proved = f"smaller sum of squared residual correlations than {result.objective:.6g}"
     expect(page.get_by_text(proved)).to_be_visible()
-    expect(page).to_have_url(re.compile(r"floor=0\.971"))
 
     page.get_by_role("tab", name="Downloads").click()
     with page.expect_download() as download:
@@ -189,7 +190,7 @@ def test_pages_fit_and_follow_the_theme(people, photograph):
         figures = page.get_by_test_id("stMetric")
         assert len({edges(part)[0] for part in figures.all()}) == 1
         slider, figure = edges(page.get_by_role("slider").first), edges(figures.first)
-        curve = edges(page.locator(".js-plotly-plot").first)
+        curve = edges(page.get_by_test_id("stImage").first)
         verdict = edges(page.get_by_test_id("stAlert").first)
         seen = curve if width > 640 else verdict
         assert 0 <= slider[0] < slider[1] <= figure[0] < figure[1] <= seen[0] < seen[1]

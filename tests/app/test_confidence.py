@@ -9,8 +9,8 @@ import pytest
 
 from skcoral import CORAL
 from skcoral.app import exports, sources
-from skcoral.app.problem import arguments, group_columns, groups, pose
-from skcoral.app.settings import Settings, from_query, to_query
+from skcoral.app.problem import arguments, group_columns, pose
+from skcoral.app.settings import Settings
 from skcoral.models.files import load_model, model_json
 from skcoral.stability import confident_floors
 
@@ -31,8 +31,9 @@ def sites():
 @pytest.mark.parametrize("by", ["site", "batch"])
 def test_rows_that_belong_together(bring, metric, sites, by):
     data = sites.to_csv(index=False).encode()
-    at = bring("sites.csv", data, floor="0.8", without="batch")
+    at = bring("sites.csv", data, floor=0.8, without=("batch",))
     next(t for t in at.toggle if "population" in t.label).set_value(True).run()
+    assert any("site has 30 labels that repeat" in c.value for c in at.caption)
     box = next(s for s in at.selectbox if s.label == "Rows that belong together")
     assert f"those with the same {by}" in box.options
     box.set_value(by)
@@ -42,29 +43,34 @@ def test_rows_that_belong_together(bring, metric, sites, by):
     sure = CORAL(0.8, confidence=0.95).fit(complete[["a", "b", "c"]], groups=complete[by])
     assert sure.confidence_.sentence() in (*at.success, *at.info)[0].value.replace("\\", "")
     assert metric(at, "Weakest fidelity") == pytest.approx(sure.fidelity_.min(), abs=1e-4)
-    assert at.query_params["groups"] == by
     at.toggle(key="new_rows").set_value(True).run()
     said = next(m.value for m in at.markdown if "Fitted 5 times" in m.value)
     assert "without one part of the groups" in said
 
 
-def test_columns_that_name_groups_are_no_variables(sites):
-    source = sources.read_file(sites.to_csv(index=False).encode(), "s.csv", key="k")
-    settings = Settings(floor=0.8, confidence=0.95, groups="a", without=("batch",))
-    problem = pose(source, settings)
-    assert group_columns(problem) == ["site", "batch"]
-    assert groups(problem, settings, arguments(problem, settings)) is None  # a is a variable
+def test_columns_that_name_groups_are_no_variables(bring, sites, chosen):
+    data = sites.to_csv(index=False).encode()
+    at = bring(
+        "s.csv", data, floor=0.8, population=True, groups="a", without=("batch",), target="c"
+    )
+    assert chosen(at).groups == ""  # a is a variable
+    source = sources.read_file(data, "s.csv", key="k")
+    assert group_columns(pose(source, Settings(without=("batch",)))) == ["site", "batch"]
 
 
-def test_a_column_that_is_not_there_is_reported(open_app):
-    at = open_app(floor="0.85", confidence="0.95", groups="nowhere")
-    assert any("no column" in c.value for c in at.caption)
-
-
-def test_links_carry_what_belongs_together():
-    settings = Settings(confidence=0.9, groups="a:b")
-    assert from_query(to_query(settings)) == (settings, [])
-    assert "groups" not in to_query(Settings(groups="a:b"))  # without confidence it means nothing
+def test_independent_rows(open_app, metric, wine):
+    plain = metric(open_app(floor=0.85), "Residual")
+    at = open_app(tab="Outputs", floor=0.85, population=True)
+    sure = CORAL(0.85, confidence=0.95).fit(wine.to_frame())
+    assert metric(at, "Residual") == pytest.approx(sure.result_.objective, rel=1e-3)
+    assert metric(at, "Residual") > plain
+    assert sure.confidence_.sentence() in at.success[0].value.replace("\\", "")
+    shown = next(d.value for d in at.dataframe if "floor asked" in d.value)
+    assert list(shown["floor asked"].unique()) == [0.85]
+    assert (shown["fidelity at least"] >= 0.85).all()
+    off = open_app(floor=1.0, population=True)  # a floor that cannot be raised
+    assert not off.exception
+    assert not off.error
 
 
 def test_what_is_taken_away_repeats_the_floors(sites, tmp_path, monkeypatch, capsys):
@@ -72,7 +78,7 @@ def test_what_is_taken_away_repeats_the_floors(sites, tmp_path, monkeypatch, cap
 
     monkeypatch.chdir(tmp_path)
     sites.to_csv("sites.csv", index=False)
-    settings = Settings(floor=0.8, confidence=0.95, without=("batch",), groups="site")
+    settings = Settings(floor=0.8, population=True, without=("batch",), groups="site")
     source = sources.read_file(sites.to_csv(index=False).encode(), "sites.csv", key="k")
     problem = pose(source, settings)
     chosen = arguments(problem, settings)

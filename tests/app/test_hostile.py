@@ -1,7 +1,8 @@
-"""Malicious uploads do not affect other visitors, and the app opens no connection elsewhere."""
+"""Many visitors, malicious uploads, what visitors share, and connections elsewhere."""
 
 import asyncio
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -14,28 +15,15 @@ from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 from visitor import PATIENCE, Visitor, finish
 
+from skcoral import api
+from skcoral.datasets import load_wine
+
 VISITORS = 6
 BOMBS = {
     "corners.xlsx": bombs.EXCEL["corners"],
     "texts.parquet": bombs.PARQUET["long-texts"],
     "quote.csv": lambda m: b'a,b\n1,"' + b"2\n" * 4 * m,
 }
-
-
-@pytest.mark.parametrize("text", ["1 0\n0 1", "1 0 0\n0 1 0\n0 0 1", "1 1e-300\n1e-300 1"])
-@pytest.mark.parametrize("mode", ["floor", "budget", "worst", "support"])
-def test_a_pasted_identity_in_every_mode(open_app, text, mode):
-    at = open_app(source="paste", mode=mode)
-    at.text_area(key="pasted").set_value(text).run()
-    assert not at.exception, [e.value for e in at.exception]
-    assert not at.error, [e.value for e in at.error]
-
-
-@pytest.mark.parametrize("floor", ["0.999999", "0.9999999999", "1", "0.85"])
-def test_supports_with_one_high_floor(open_app, floor):
-    at = open_app(source="simulated", size="6", mode="support", own=f"x1:{floor}")
-    assert not at.exception, [e.value for e in at.exception]
-    assert not at.error, [e.value for e in at.error]
 
 
 def peak_memory(pid):
@@ -49,7 +37,7 @@ def test_the_others_are_answered_while_three_upload_expanding_files(server):
 
     async def bring(port, name):
         visitor = Visitor(port)
-        await visitor.open("source=upload")
+        await visitor.open()
         await asyncio.wait_for(visitor.upload(name, files[name]), 120)
         told[name] = [*visitor.alerts, *visitor.errors]
         await visitor.close()
@@ -57,7 +45,7 @@ def test_the_others_are_answered_while_three_upload_expanding_files(server):
     async def visit(port, k):
         visitor = Visitor(port)
         start = time.monotonic()
-        await asyncio.wait_for(visitor.open("source=wine&floor=0.85"), PATIENCE)
+        await asyncio.wait_for(visitor.open(), PATIENCE)
         for i in range(2):
             await asyncio.wait_for(
                 visitor.move("Floor", round(0.84 + 0.003 * k + 0.02 * i, 3)), PATIENCE
@@ -84,7 +72,7 @@ def test_the_others_are_answered_while_three_upload_expanding_files(server):
 def test_no_connection_leaves_the_machine(server):
     async def visit(port):
         visitor = Visitor(port)
-        await asyncio.wait_for(visitor.open("source=wine&floor=0.9"), PATIENCE)
+        await asyncio.wait_for(visitor.open(), PATIENCE)
         await asyncio.wait_for(visitor.move("Floor", 0.95), PATIENCE)
         await visitor.close()
         # A page of another site must not get in, and must not make the server ask around either.
@@ -106,3 +94,77 @@ def test_the_witness_detects_connections(witness, tmp_path):
     environment = {**os.environ, **witness, "WITNESS": str(log)}
     subprocess.run([sys.executable, "-c", script], env=environment, check=True)
     assert "192.0.2.1" in log.read_text()
+
+
+def test_a_dozen_visitors_are_answered(server):
+    seen = {}
+
+    async def visit(k):
+        visitor = Visitor(server.port)
+        await asyncio.wait_for(visitor.open(), PATIENCE)
+        floor = round(0.83 + 0.002 * k, 3)
+        await asyncio.wait_for(visitor.move("Floor", floor), PATIENCE)
+        seen[floor] = visitor.metrics["Residual"]
+        assert visitor.errors == []
+        await visitor.close()
+
+    async def everybody():
+        await asyncio.gather(*(visit(k) for k in range(12)))
+
+    finish(everybody())
+    R = load_wine().correlation
+    assert len(seen) == 12
+    for floor, residual in seen.items():
+        assert float(residual) == pytest.approx(api.decorrelate(R, floor).objective, rel=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads processor time from /proc")
+def test_a_move_takes_little_server_time(server):
+    moves = 10
+
+    async def visit():
+        visitor = Visitor(server.port)
+        await asyncio.wait_for(visitor.open(), PATIENCE)
+        start = server.cpu_seconds()
+        for i in range(moves):
+            await asyncio.wait_for(visitor.move("Floor", round(0.9601 + 0.003 * i, 4)), PATIENCE)
+        used = server.cpu_seconds() - start
+        await visitor.close()
+        return used / moves
+
+    # Processor time of the whole server, so that other work on the machine does not count.
+    assert finish(visit()) < 0.5
+
+
+REMEMBERING = """
+import streamlit as st
+from skcoral.app.page import remember
+st.text(remember("one key", lambda: st.query_params["who"]))
+"""
+
+
+def test_nothing_is_shared_between_visitors(serve_script):
+    async def seen(port, *names):
+        visitors = [Visitor(port) for _ in names]
+        for visitor, name in zip(visitors, names, strict=True):
+            await asyncio.wait_for(visitor.open(f"who={name}"), PATIENCE)
+        for visitor in visitors:
+            await visitor.close()
+        return [visitor.texts for visitor in visitors]
+
+    with serve_script(REMEMBERING) as running:
+        assert finish(seen(running.port, "Ada", "Alan")) == [["Ada"], ["Alan"]]
+
+
+def test_an_address_that_is_taken_is_reported(capsys):
+    from skcoral import cli
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert cli.main(["app", "--no-browser", "--port", str(port)]) == 2
+    assert f"cannot listen on 127.0.0.1, port {port}" in capsys.readouterr().err
+    assert cli.main(["app", "--no-browser", "--host", "256.0.0.1"]) == 2
+    assert "--host" in capsys.readouterr().err

@@ -182,7 +182,7 @@ def modules_after(*arguments):
 
 
 def test_only_what_is_needed_is_imported(wine_csv):
-    heavy = {"sklearn", "pandas", "matplotlib", "plotly", "pyarrow", "streamlit", "openpyxl"}
+    heavy = {"sklearn", "pandas", "matplotlib", "pyarrow", "streamlit", "openpyxl"}
     heavy |= {"jinja2", "pymanopt", "onnx"}
     assert not modules_after("--help") & (heavy | {"numpy", "scipy"})
     # text is parsed by pyarrow

@@ -177,7 +177,7 @@ def test_dependent_columns_have_no_threshold_but_a_least_residual(wine):
     chosen = api.decorrelate(R, 0.5)
     ax = FrontierDisplay.from_result(curve, chosen=chosen).plot().ax_
     texts = [text.get_text() for text in ax.texts]
-    assert texts[0] == f"least residual up to {curve.threshold:.4f}"
+    assert texts[0] == f"least sum of squares up to {curve.threshold:.4f}"
     inside = ax.get_xlim()
     assert inside[0] < chosen.fidelity.min() < inside[1]
 
@@ -255,16 +255,19 @@ def test_results_that_a_display_has_no_numbers_for():
             draw()
 
 
-def test_dependent_variables_leave_a_level_above_zero():
-    from skcoral.show.pictures.frontier import curve_line
-
+@pytest.mark.parametrize(
+    ("threshold", "criterion", "level"),
+    [(0.9, "squared", True), (0.9, "worst", False), (0.85, "squared", False)],
+)
+def test_dependent_variables_leave_a_level_above_zero(threshold, criterion, level):
     rho, residual = np.array([1.0, 0.9, 0.95]), np.array([2.0, 0.75, 1.0])
-    xs, ys = curve_line(rho, residual, 0.9, 0.5)
-    assert ys[:2].tolist() == [0.75, 0.75]
-    assert (xs[2:].tolist(), ys[2:].tolist()) == ([0.9, 0.95, 1.0], [0.75, 1.0, 2.0])
-    # no floor up to the threshold was solved for, so nothing is drawn there
-    xs, _ = curve_line(rho, residual, 0.85, 0.5)
-    assert xs.tolist() == [0.9, 0.95, 1.0]
+    # Where no floor up to the threshold was solved for, nothing is drawn there, nor where the
+    # least sum of squares says nothing about the criterion.
+    display = FrontierDisplay(rho, residual, rho, threshold=threshold, criterion=criterion)
+    line = display.plot().ax_.get_lines()[0]
+    assert line.get_xdata()[2 * level :].tolist() == [0.9, 0.95, 1.0]
+    assert line.get_ydata()[2 * level :].tolist() == [0.75, 1.0, 2.0]
+    assert line.get_ydata()[: 2 * level].tolist() == [0.75, 0.75][: 2 * level]
 
 
 @pytest.mark.filterwarnings("ignore::skcoral.exceptions.SingularCorrelationWarning")

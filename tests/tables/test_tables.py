@@ -366,20 +366,6 @@ def test_a_workbook_of_charts_only():
         open_table(saved(book))
 
 
-@pytest.mark.parametrize(
-    ("data", "encoding", "reading"),
-    [
-        ("a,b\n1,2\n".encode("utf-16"), "utf-8", {"encoding": "utf-16"}),
-        ("größe,b\n1,2\n".encode("cp1252"), "utf-8", {"encoding": "cp1252"}),
-    ],
-)
-def test_a_refusal_says_how_the_file_may_be_read(data, encoding, reading):
-    with pytest.raises(InvalidTableError) as caught:
-        profile(open_table(data, name="t.csv", encoding=encoding))
-    assert caught.value.reading == reading
-    assert len(open_table(data, name="t.csv", **caught.value.reading).names) == 2
-
-
 def test_unknown_sheet_names_the_sheets():
     data = workbook([["a", "b"], [1, 2]])
     assert open_table(data, sheet="Sheet").names == ("a", "b")

@@ -13,7 +13,7 @@ from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.workflow import dataset
 from skcoral.workflow.dataset import Request
 from skcoral.workflow.fit import write_outputs
-from skcoral.workflow.opening import open_file, open_matrix
+from skcoral.workflow.opening import open_file
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +147,7 @@ def test_a_model_is_applied_by_name_and_rows_stay_in_place(frame):
 
 def test_a_matrix_goes_the_same_way(frame):
     R = frame[list("abcd")].corr()
-    given = open_matrix(R.to_numpy(), tuple("abcd"), "matrix")
+    given = open_file(R.to_csv().encode(), name="matrix.csv")
     data = given.choose(Request(exclude=("c",)))
     fit = data.fit({"rho_min": 0.9})
     assert data.names == ("a", "b", "d")

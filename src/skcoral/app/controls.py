@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from skcoral.app import state
-from skcoral.app.cache import about
 from skcoral.app.page import plain
-from skcoral.app.problem import Problem, group_columns
+from skcoral.app.problem import CONFIDENCE, Problem, group_columns
+from skcoral.app.settings import bound, change, choose, current, put
 from skcoral.choosing import FloorComparison, compare_floors
 from skcoral.core import measures
 from skcoral.data.effects import rounded_down, vif_text
@@ -20,93 +19,78 @@ from skcoral.show import sentences
 if TYPE_CHECKING:
     from skcoral.core.results import Frontier, Threshold
 
-_CONFIDENCE = 0.95
 _START = 0.1  # where a budget begins, between the least possible and what the variables have
 
 
 def choose_level(problem: Problem, threshold: Threshold, curve: Frontier | None) -> None:
     """Show the slider of the current mode."""
-    mode = state.current().mode
+    mode = current().mode
     if mode == "budget":
         _choose_budget(problem, curve)
         return
     if mode == "max_correlation":
         label = "Largest |correlation| allowed between outputs"
-        state.bound(st.slider, label, mode, 0.0, 1.0, step=0.01)
+        bound(st.slider, label, mode, 0.0, 1.0, step=0.01)
         return
     if mode == "max_vif":
-        state.bound(st.number_input, "Largest VIF allowed in the outputs", mode, 1.0, step=0.1)
+        bound(st.number_input, "Largest VIF allowed in the outputs", mode, 1.0, step=0.1)
         return
     slider, button = st.columns([3, 1], vertical_alignment="bottom")
     exact = threshold.least_residual == 0
     least = "uncorrelated" if exact else "as little correlated as is possible"
     button.button(
         "To ρ★" if exact else "To the least",
-        on_click=state.change,
+        on_click=change,
         kwargs={"floor": rounded_down(threshold.value, 3)},
         help=f"The highest floor at which the outputs can still be {least}.",
         key="to_threshold",
         width="stretch",
     )
     label = "Floor: fidelity that every output keeps"
-    state.bound(slider.slider, label, "floor", 0.0, 1.0, step=0.001, format="%.3f")
+    bound(slider.slider, label, "floor", 0.0, 1.0, step=0.001, format="%.3f")
 
 
 def _compared(problem: Problem, threshold: Threshold) -> FloorComparison:
-    return about(
-        problem, "floors", lambda: compare_floors(problem.data.judged, threshold=threshold)
+    return problem.remember(
+        "floors", lambda: compare_floors(problem.data.judged, threshold=threshold)
     )
 
 
 def start_at_recommended(problem: Problem, threshold: Threshold) -> None:
     """Begin at the floor that is recommended, or at ρ★ where none is."""
-    if state.current().floor is None:
+    if current().floor is None:
         best = _compared(problem, threshold).recommended
         floor = None if best is None else best.rho_min
-        state.recommend(rounded_down(threshold.value, 3) if floor is None else floor)
+        change(floor=rounded_down(threshold.value, 3) if floor is None else floor)
 
 
 def compare(problem: Problem, threshold: Threshold) -> None:
-    """Show what usual floors give; a click takes one."""
+    """Show what usual floors give, and which one is recommended."""
     compared = _compared(problem, threshold)
     best = compared.recommended
-    little = best is not None and best.above is None
     advice = "None is recommended." if best is None else f"Try {best.label}."
-    with st.expander(f"Which floor? {'Little is to be gained here.' if little else advice}"):
+    if best is not None and best.above is None:
+        advice = "Little is to be gained here."
+    with st.expander(f"Which floor? {advice}"):
         st.caption(plain(compared.sentence()))
+        table = [
+            {
+                "floor": choice.label,
+                "largest |r|": f"{choice.largest_correlation:.2f}",
+                "largest VIF": vif_text(choice.largest_vif),
+                "weakest fidelity": f"{rounded_down(choice.min_fidelity, 3):.3f}",
+            }
+            for choice in compared.choices
+        ]
+        st.table(table, hide_index=True)
         estimate = problem.data.estimate
-        about_matrix = "" if estimate.is_about_rows else f" for {estimate.about}"
-        st.caption(
-            "A click takes a floor. Largest |r|, largest VIF and weakest fidelity with the least "
-            f"{sentences.CRITERIA['squared']}{about_matrix}:"
-        )
-        for choice in compared.choices:
-            floor = rounded_down(choice.floor, 3)
-            word = f"{choice.label} {floor:.3f}" if choice.rho_min is None else f"{floor:g}"
-            with st.container(horizontal=True, vertical_alignment="center"):
-                st.button(
-                    word,
-                    on_click=state.change,
-                    kwargs={"floor": floor},
-                    type="primary" if choice is best and not little else "secondary",
-                    key=f"take_{word}",
-                    width=110,
-                )
-                st.markdown(
-                    f"|r| **{choice.largest_correlation:.2f}**, "
-                    f"VIF **{vif_text(choice.largest_vif)}**, "
-                    f"keeps **{rounded_down(choice.min_fidelity, 3):.3f}**",
-                    width="content",
-                )
+        about = "" if estimate.is_about_rows else f", for {estimate.about}"
+        st.caption(plain(f"With the least {sentences.CRITERIA['squared']}{about}."))
 
 
 def _choose_budget(problem: Problem, curve: Frontier | None) -> None:
-    criterion, now = state.current().criterion, state.current().budget
-    everything = about(
-        problem,
-        ("residual before", criterion),
-        lambda: measures.residual_by(criterion, problem.R, np.eye(len(problem.R))),
-    )
+    now = current().budget
+    everything = float(measures.residual_by("squared", problem.R, np.eye(len(problem.R))))
     # Where variables depend on each other, no budget below the lowest point of the curve is met.
     least = 0.0
     if problem.deficiency is not None and curve is not None:
@@ -120,16 +104,16 @@ def _choose_budget(problem: Problem, curve: Frontier | None) -> None:
     if now is None or not low <= now <= top:
         start = round((1.0 - _START) * low + _START * top, digits)
         now = start if now is None else min(max(now, low), top)
-        state.change(budget=now)
-    state.bound(
+        change(budget=now)
+    bound(
         st.slider,
-        f"Budget: {sentences.CRITERIA[criterion]} allowed",
+        f"Budget: {sentences.CRITERIA['squared']} allowed",
         "budget",
         low,
         top,
         step=step,
         format=f"%.{max(digits, 0)}f",
-        key=f"budget_{criterion}_{low:g}_{top:g}",
+        key=f"budget_{low:g}_{top:g}",
         help=f"The variables themselves have {everything:.4g}.",
     )
 
@@ -138,56 +122,50 @@ def choose_confidence(problem: Problem) -> None:
     """Let the visitor ask for floors that hold for the population."""
     if not problem.can_hold_out:
         return
-    current = state.current().confidence
-    wanted = st.toggle(
-        f"Hold for the population, with {(current or _CONFIDENCE):.0%} confidence",
+    wanted = bound(
+        st.toggle,
+        f"Hold for the population, with {CONFIDENCE:.0%} confidence",
+        "population",
         help="Floors are kept on these rows; raised a little, they are kept by the population "
         "that the rows come from, with this confidence for all variables together.",
-        key=state.put("confident", bool(current)),
-        on_change=state.change,
-        kwargs={"confidence": 0.0 if current else _CONFIDENCE},
     )
     if not wanted:
         return
-    columns, asked = group_columns(problem), state.current().groups
-    if asked and asked not in columns:
-        st.caption(plain(f"There is no column {asked!r} to group rows by here."))
-        state.change(groups="")
-    state.choose(
+    columns = {name: f"those with the same {name}" for name in group_columns(problem)}
+    if current().groups not in columns:  # it is a variable by now
+        change(groups="")
+    choose(
         "groups",
         "Rows that belong together",
-        {
-            "": "none: rows are independent",
-            **{name: f"those with the same {name}" for name in columns},
-        },
+        {"": "none: rows are independent"} | columns,
         help="Rows of one cluster tell less than as many independent rows. Columns that are no "
         "variables can name clusters.",
     )
-    if not asked:
+    if not current().groups:
         st.caption(plain(sentences.clusters(problem.data.suggested_groups, "choose it here")))
 
 
 def choose_own_floors(problem: Problem) -> None:
     """Let the visitor name variables that have floors of their own."""
-    own = dict(state.current().own)
+    own = dict(current().own)
 
     def name_them() -> None:
-        floor = state.current().floor
+        floor = current().floor
         named = st.session_state["own_names"]
-        state.change(own=tuple((name, own.get(name, floor)) for name in named))
+        change(own=tuple((name, own.get(name, floor)) for name in named))
 
     def set_floor(name: str, key: str) -> None:
-        state.change(own=tuple((own | {name: st.session_state[key]}).items()))
+        change(own=tuple((own | {name: st.session_state[key]}).items()))
 
     with st.expander("Floors of single variables"):
         st.multiselect(
             "Variables with another floor than the slider's",
             problem.names,
-            key=state.put("own_names", [name for name in own if name in problem.names]),
+            key=put("own_names", [name for name in own if name in problem.names]),
             on_change=name_them,
         )
         for name in (name for name in own if name in problem.names):
-            key = state.put(f"own_{name}", own[name])
+            key = put(f"own_{name}", own[name])
             st.number_input(
                 plain(name),
                 0.0,
@@ -203,4 +181,4 @@ def choose_own_floors(problem: Problem) -> None:
 def choose_support() -> None:
     """Let the visitor say which source may enter which output."""
     label = "A source may enter an output where their |correlation| exceeds"
-    state.bound(st.slider, label, "support", 0.0, 1.0, step=0.01)
+    bound(st.slider, label, "support", 0.0, 1.0, step=0.01)

@@ -52,20 +52,13 @@ def file_stem(problem: Problem) -> str:
     return safe[:60] or "table"
 
 
-def command(
-    problem: Problem,
-    settings: Settings,
-    *,
-    ending: str,
-    scale: str = "unit",
-) -> str | None:
-    """The command that repeats what is on screen; None for a matrix that is in no file."""
+def command(problem: Problem, settings: Settings, *, ending: str, scale: str = "unit") -> str:
+    """The command that repeats what is on screen."""
     source = problem.source
     chosen = arguments(problem, settings)
     before, file = "", source.label
     asked: dict[str, Any] = {
-        **source.dialect,
-        "criterion": chosen.get("criterion", "squared"),
+        "sheet": source.sheet,
         "weights": settings.weights or None,
         "target": settings.target or None,
         "include": [*settings.include] or None,
@@ -76,15 +69,13 @@ def command(
         "report": "report.html",
     }
     if not source.has_rows:
-        if not source.is_file:
-            return None
         asked |= {"matrix": True, "output": f"T.{ending}", "model": None}
-    elif source.public:
+    elif source.is_example:
         before, file = "coral demo --into wine\n", "wine/wine.csv"
     aside = {*problem.names, *source.opened.doubtful, settings.weights, settings.target}
     asked["exclude"] = [name for name in source.names if name not in aside] or None
     asked |= {name: chosen.get(name) for name in (*LIMITED, "confidence")}
-    asked["groups"] = groups(problem, settings, chosen)
+    asked["groups"] = groups(settings, chosen)
     if settings.mode not in LIMITED:
         own = [f"{name}={value:g}" for name, value in settings.own if name in problem.names]
         asked["rho_min"] = [f"{settings.floor:g}", *own]

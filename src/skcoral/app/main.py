@@ -7,10 +7,10 @@ import warnings
 import streamlit as st
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from skcoral.app import sidebar, state, view
-from skcoral.app.cache import remember_table
-from skcoral.app.page import in_words, leave_out_button, plain
+from skcoral.app import sidebar, view
+from skcoral.app.page import in_words, leave_out_button, plain, remember_table
 from skcoral.app.problem import Problem, key_of, pose, variables
+from skcoral.app.settings import current
 from skcoral.app.sources import Source
 from skcoral.exceptions import (
     ConfidenceWarning,
@@ -38,13 +38,6 @@ _STYLE = """<style>
   }
 }
 </style>"""
-_WELCOME = {
-    "upload": "Upload a table in the side panel (» opens it): a row for each observation, "
-    "a column for each variable, names in the first line. Columns of text may stay in it. "
-    "Or look at one of the examples there.",
-    "paste": "Paste a correlation matrix in the side panel (» opens it): a row per line, "
-    "with names in the first line if you like. Or look at one of the examples there.",
-}
 
 
 def main() -> None:
@@ -62,32 +55,10 @@ def main() -> None:
         "Constrained Oblique Rotation with Anchored Loadings: outputs stay close to their own "
         "variables, with the least correlation left."
     )
-    state.current()
-    above = st.container()
     with in_words():
-        source = _choose()
-        for note in state.notes():
-            above.warning(plain(note, 300))
-        if source is not None:
-            _show(source)
-    state.write_link()
-
-
-def _choose() -> Source | None:
-    try:
         with st.sidebar:
-            source = sidebar.choose_source()
-            if source is not None:
-                state.fit_to(source.key, source.names, rows=source.has_rows)
-                sidebar.choose_columns(source)
-    except InvalidTableError as error:
-        if not error.reading:
-            raise
-        sidebar.offer_reading(error)
-        return None
-    if source is None:
-        st.info(_WELCOME[state.current().source])
-    return source
+            source = sidebar.choose_data()
+        _show(source)
 
 
 @st.cache_resource(show_spinner=False)
@@ -97,7 +68,7 @@ def _one_thread_each() -> threadpool_limits:
 
 
 def _show(source: Source) -> None:
-    settings = state.current()
+    settings = current()
     broken = [n for n in variables(source, settings) if n in source.opened.unreadable]
     try:
         problem = remember_table(key_of(source, settings), lambda: pose(source, settings))
@@ -116,8 +87,8 @@ def _say_data(problem: Problem) -> None:
     said = f"{len(problem.names)} variables, their correlation matrix"
     if problem.data.rows is not None:
         said = f"{len(problem.data.rows.values):,} complete rows, {len(problem.names)} variables"
-    if problem.source.public:
-        said += ". An example: your own data come in through the side panel (» opens it)."
+    if problem.source.is_example:
+        said += ". An example: bring your own table in the side panel (» opens it)."
     st.caption(plain(f"{problem.source.label}: {said}"))
 
 

@@ -1,18 +1,23 @@
-"""What goes onto the page: text from the data, failures in words, and figures."""
+"""What goes onto the page: text from the data, failures in words, pictures, and what is kept."""
 
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
-from skcoral.app import state
-from skcoral.app.charts import Figure
+from skcoral.app import settings
 from skcoral.core.display import printable
 from skcoral.exceptions import CoralError
+from skcoral.show import svg
 
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+Found = TypeVar("Found")
 _ESCAPES = {ord(mark): f"\\{mark}" for mark in string.punctuation}
 
 
@@ -41,17 +46,37 @@ def in_words() -> Iterator[None]:
 
 def leave_out_button(names: Sequence[str]) -> bool:
     """Show a button that leaves columns out of the variables; true when it was clicked."""
-    without = tuple(dict.fromkeys((*state.current().without, *names)))
+    without = tuple(dict.fromkeys((*settings.current().without, *names)))
     label = f"Leave out {plain(', '.join(names), 80)}"
     return st.button(
         label,
-        on_click=state.change,
+        on_click=settings.change,
         kwargs={"without": without},
         type="primary",
         key="leave_out",
     )
 
 
-def show_figure(figure: Figure, key: str) -> None:
-    """Show an interactive figure."""
-    st.plotly_chart(figure, key=key, config={"displayModeBar": False})
+def show_picture(picture: Markup) -> None:
+    """Show a picture as wide as its column, in the colours of a light or of a dark page."""
+    st.image(svg.file(picture), width="stretch")
+
+
+def remember(key: Hashable, compute: Callable[[], Found]) -> Found:
+    """Return ``compute()``, or what it returned to this visitor under this key.
+
+    The results are frozen, so that they are handed out without copying.
+    """
+    found: Found = _results(key, compute)
+    return found
+
+
+@st.cache_resource(max_entries=64, show_spinner=False, scope="session")
+def _results(key: Hashable, _compute: Callable[[], Any]) -> Any:
+    return _compute()
+
+
+@st.cache_resource(max_entries=4, show_spinner=False, scope="session")
+def remember_table(key: Hashable, _read: Callable[[], Any]) -> Any:
+    """Keep the tables and variables that a visitor chose last, and no more: they are large."""
+    return _read()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skcoral.app.page import Found, remember
 from skcoral.app.settings import LIMITED, MODES, Settings
 from skcoral.app.sources import Source
 from skcoral.core.arrays import Array
@@ -15,24 +16,25 @@ from skcoral.core.deficiency import Deficiency
 from skcoral.core.limits import VISITOR, use
 from skcoral.estimator.rows import named_rows
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.show import sentences
 from skcoral.show.report.facts import can_hold_out
 from skcoral.workflow.dataset import Dataset, Request
 
 if TYPE_CHECKING:
     import pandas as pd
 
+#: With which floors hold for the population, where that is asked for.
+CONFIDENCE = 0.95
 #: Variables of an ordinary table, so that a page of heat maps stays readable and every move of a
 #: slider is answered within a second.
 MOST_VARIABLES = 100
 #: A table with few rows costs rows² × columns and may have more of them.
 _MOST_WIDE, _WIDE_COST = 1000, 5e6
 #: Modes that would keep other visitors waiting with more variables than these.
-LIMITS = {"support": 30, "max_vif": 30, "max_correlation": 60, "worst": 60, "absolute": 60}
+LIMITS = {"support": 30, "max_vif": 30, "max_correlation": 60}
 #: The same where variables depend on each other: a limit on the correlation then takes minutes.
 _SINGULAR_LIMITS = {"max_correlation": 12}
-#: A solution for the worst pair or for absolute values takes as long as dozens of the others: its
-#: curve has fewer points, and for many variables none.
+#: A solution for the worst pair takes as long as dozens of the others: its curve has fewer points,
+#: and for many variables none.
 _FEW_POINTS = ((16, 11), (32, 7))
 
 
@@ -64,6 +66,10 @@ class Problem:
         """Whether fidelity on new rows can be measured."""
         rows = self.data.rows
         return rows is not None and can_hold_out(len(rows.values), len(self.names))
+
+    def remember(self, what: Hashable, compute: Callable[[], Found]) -> Found:
+        """Return ``compute()``, or what it returned before for these variables."""
+        return remember((self.key, what), compute)
 
     def frame(self) -> pd.DataFrame:
         """The complete rows with names."""
@@ -116,26 +122,22 @@ def variables(source: Source, settings: Settings) -> tuple[str, ...]:
     return tuple(name for name in source.names if name not in aside)
 
 
-def refuse(problem: Problem, settings: Settings) -> None:
+def refuse(problem: Problem, mode: str) -> None:
     """Refuse what is impossible for this table in this mode, or would take too long."""
-    way = settings.mode if settings.mode in LIMITS else settings.criterion
-    if settings.mode == "budget" and way == "worst":
-        way = "max_correlation"  # the same question
-    asked = {**MODES, **sentences.CRITERIA}[way]
     singular = problem.deficiency is not None
-    if singular and way in ("max_vif", "support"):
-        why = "every VIF is infinite" if way == "max_vif" else "a support needs independent ones"
+    if singular and mode in ("max_vif", "support"):
+        why = "every VIF is infinite" if mode == "max_vif" else "a support needs independent ones"
         raise InvalidArgumentError(
-            f"“{asked}” has no answer for variables that determine each other: {why}.\n"
+            f"“{MODES[mode]}” has no answer for variables that determine each other: {why}.\n"
             "Leave some of them out, choose shrunk correlations of rows in the side panel, or take "
             "another mode."
         )
     limits = LIMITS | (_SINGULAR_LIMITS if singular else {})
-    limit = limits.get(way, most_variables(problem.source))
+    limit = limits.get(mode, most_variables(problem.source))
     if len(problem.names) > limit:
-        where = " that depend on each other" if singular and limit != LIMITS.get(way) else ""
+        where = " that depend on each other" if singular and limit != LIMITS.get(mode) else ""
         raise InvalidArgumentError(
-            f"“{asked}” answers here for up to {limit} variables{where}, and there are "
+            f"“{MODES[mode]}” answers here for up to {limit} variables{where}, and there are "
             f"{len(problem.names)}.\nChoose fewer in the side panel, or use the command or the "
             "library, which have no such limit."
         )
@@ -150,34 +152,27 @@ def curve_points(problem: Problem, criterion: str) -> int:
 
 def doubts(problem: Problem) -> list[str]:
     """How the data may have been misread: cells and columns left out, and what was assumed."""
-    data, source = problem.data, problem.source
-    if not (source.has_rows or source.is_file):
-        return [source.note] if source.note and not source.public else []
-    return data.doubts("To use them, add them to the variables in the side panel.", "empty")
+    return problem.data.doubts("To use them, add them to the variables in the side panel.", "empty")
 
 
 def arguments(problem: Problem, settings: Settings) -> dict[str, Any]:
     """What a visitor asks for, as the settings of :class:`skcoral.CORAL`."""
     if settings.mode in LIMITED:
-        chosen: dict[str, Any] = {settings.mode: getattr(settings, settings.mode)}
-    else:
-        own = {name: value for name, value in settings.own if name in problem.names}
-        floors = {name: own.get(name, settings.floor) for name in problem.names}
-        chosen = {"rho_min": floors if own else settings.floor}
+        return {settings.mode: getattr(settings, settings.mode)}
+    own = {name: floor for name, floor in settings.own if name in problem.names}
+    floors = dict.fromkeys(problem.names, settings.floor) | own
+    chosen: dict[str, Any] = {"rho_min": floors if own else settings.floor}
     if settings.mode == "support":
-        chosen["support"] = settings.support
-    if settings.mode in ("floor", "budget") and settings.criterion != "squared":
-        chosen["criterion"] = settings.criterion
+        return chosen | {"support": settings.support}
     is_open = settings.floor is not None and 0.0 < settings.floor < 1.0  # and can be raised
-    if settings.mode == "floor" and settings.confidence and is_open and problem.source.has_rows:
-        chosen["confidence"] = settings.confidence
+    if settings.population and is_open and problem.source.has_rows:
+        chosen["confidence"] = CONFIDENCE
     return chosen
 
 
-def groups(problem: Problem, settings: Settings, chosen: Mapping[str, Any]) -> str | None:
+def groups(settings: Settings, chosen: Mapping[str, Any]) -> str | None:
     """The column of clusters, where floors are to hold for the population."""
-    known = "confidence" in chosen and settings.groups in group_columns(problem)
-    return settings.groups if known else None
+    return settings.groups or None if "confidence" in chosen else None
 
 
 def group_columns(problem: Problem) -> list[str]:

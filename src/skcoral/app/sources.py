@@ -1,11 +1,9 @@
-"""Where the numbers come from: bundled examples, an uploaded file, a pasted matrix."""
+"""Where the numbers come from: an uploaded file, or the example."""
 
 from __future__ import annotations
 
-import re
 import threading
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass
 
 from skcoral import datasets
 from skcoral.core.display import printable
@@ -14,7 +12,7 @@ from skcoral.exceptions import InvalidTableError
 from skcoral.tables.arrow_arrays import plain_cells
 from skcoral.tables.reading import sheet_names
 from skcoral.tables.sources import GZIP
-from skcoral.workflow.opening import OpenedFile, open_file, open_matrix
+from skcoral.workflow.opening import OpenedFile, open_file
 
 UPLOAD_MB = 25
 ENDINGS = ("csv", "tsv", "txt", "xlsx", "xls", "ods", "parquet", "dta")
@@ -30,18 +28,16 @@ class Source:
 
     Attributes
     ----------
-    dialect : dict of str to str
-        How a file was read where that is not the default.
-    public : bool
-        Whether everybody may share what is computed from it: true for examples only.
+    sheet : str or None
+        The sheet of a workbook that the visitor chose.
+    is_example : bool
+        Whether it is the example that everybody sees first.
     """
 
     key: str
     opened: OpenedFile
-    dialect: dict[str, str] = field(default_factory=dict)
-    note: str = ""
-    public: bool = False
-    is_file: bool = False
+    sheet: str | None = None
+    is_example: bool = False
 
     @property
     def label(self) -> str:
@@ -70,31 +66,11 @@ class Source:
         ]
 
 
-def example(name: str, *, size: int = 18) -> Source:
-    """Load one of the bundled examples."""
-    if name == "wine":
-        wine = datasets.load_wine()
-        data = wine.to_frame().to_csv(index=False).encode()
-        return replace(read_file(data, "wine.csv", key="wine"), note=wine.source, public=True)
-    if name == "wdi":
-        wdi = datasets.wdi_correlation()
-        key, label, R, names = name, "World Bank", wdi.correlation, wdi.names
-        note = f"{wdi.n_rows} countries. {wdi.source} ({wdi.licence})"
-        note = re.sub(r"https?://([^)\s/]+)[^)\s]*", r"[\1](\g<0>)", note)
-    else:
-        key, label = f"simulated-{size}", "simulated"
-        R, names = datasets.make_system(size), tuple(f"x{j}" for j in range(1, size + 1))
-        note = f"A random correlation matrix of {size} variables, always the same one."
-    return Source(key=key, opened=open_matrix(R, names, label), note=note, public=True)
-
-
-def pasted(text: str) -> Source:
-    """Read a pasted correlation or covariance matrix."""
-    with use(VISITOR):
-        opened = open_file(text.encode(), name="pasted matrix", matrix=True)
-    is_covariance = opened.matrix is not None and opened.matrix.scale is not None
-    note = "A covariance matrix was pasted: its correlations are used." if is_covariance else ""
-    return Source(key=text, opened=opened, note=note)
+def example() -> Source:
+    """The Wine data."""
+    text = datasets.load_wine().to_frame().to_csv(index=False)
+    opened = open_file(text.encode(), name="wine.csv", in_memory=True)
+    return Source(key="wine", opened=opened, is_example=True)
 
 
 def sheets(data: bytes, name: str) -> tuple[str, ...]:
@@ -104,23 +80,12 @@ def sheets(data: bytes, name: str) -> tuple[str, ...]:
         return sheet_names(data, name=name)
 
 
-def read_file(
-    data: bytes,
-    name: str,
-    *,
-    key: str,
-    dialect: dict[str, str] | None = None,
-    matrix: bool | None = None,
-) -> Source:
-    """Read an uploaded file, within the limits of a shared server.
-
-    A correlation or covariance matrix is recognised, or taken as one where ``matrix`` says so.
-    """
+def read_file(data: bytes, name: str, *, key: str, sheet: str | None = None) -> Source:
+    """Read an uploaded file, within the limits of a shared server."""
     _refuse_packed(data, name)
-    how: dict[str, Any] = dict(dialect or {})
     with use(VISITOR), _one_at_a_time:
-        opened = open_file(data, name=name, matrix=matrix, in_memory=True, **how)
-    return Source(key=key, opened=opened, dialect=dialect or {}, is_file=True)
+        opened = open_file(data, name=name, in_memory=True, sheet=sheet)
+    return Source(key=key, opened=opened, sheet=sheet)
 
 
 def _refuse_packed(data: bytes, name: str) -> None:

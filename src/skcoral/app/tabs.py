@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from skcoral.app import charts, exports
-from skcoral.app.page import plain, show_figure
+from skcoral.app import exports
+from skcoral.app.page import plain, show_picture
 from skcoral.app.problem import MOST_VARIABLES, Problem
+from skcoral.app.settings import current
 from skcoral.core.lowrank import strongest_pairs
 from skcoral.data.effects import Measured
 from skcoral.models.files import model_json
+from skcoral.show import svg
 from skcoral.show.report.facts import top_sources
 from skcoral.stability import ConfidentFloors
 from skcoral.tables.transforming import output_figures
@@ -22,16 +25,8 @@ _STRONGEST_PAIRS = 15
 _TABS = ("Correlations", "Outputs", "Downloads")
 
 
-def show(
-    problem: Problem,
-    fit: Fit,
-    for_download: Callable[[str], Fit],
-    command: Callable[[str, str], str | None],
-) -> None:
-    """Show the tabs; only the open one costs time.
-
-    ``for_download`` makes the fit for a download, and ``command`` repeats it: by format and units.
-    """
+def show(problem: Problem, fit: Fit, chosen: dict[str, Any]) -> None:
+    """Show the tabs of a fit with the settings ``chosen``; only the open one costs time."""
     correlations, outputs, downloads = st.tabs(_TABS, on_change="rerun", key="tab")
     if correlations.open:
         with correlations:
@@ -41,32 +36,23 @@ def show(
             _outputs(fit)
     if downloads.open:
         with downloads:
-            _downloads(problem, fit, for_download, command)
+            _downloads(problem, fit, chosen)
 
 
 def _correlations(found: Measured) -> None:
     sides = zip(st.columns(2), ("Before", "After"), (found.before, found.after), strict=True)
-    upper = np.triu_indices(len(found.names), 1)
-    sizes = {}
     for column, title, M in sides:
         assert M is not None  # the app takes no more variables than it can show
-        values = M[upper]
-        sizes[title.lower()] = np.abs(values)
+        pairs = strongest_pairs(M, _STRONGEST_PAIRS)
         with column:
+            st.markdown(f"**{title}**: largest |correlation| {abs(pairs[0][2]):.4f}")
             if len(found.names) <= MOST_VARIABLES:
-                largest = np.abs(values).max()
-                st.markdown(f"**{title}**: largest |correlation| {largest:.4f}")
-                drawn = charts.heat_map(M, found.names, top=1.0, word="correlation")
-                show_figure(drawn, f"heat_{title}")
+                show_picture(svg.heat_map(M, found.names, f"Correlations {title.lower()}"))
                 continue
             # A cell for each pair could not be read: the strongest pairs are listed instead.
-            st.markdown(f"**{title}**: strongest pairs of {len(values):,}")
-            pairs = strongest_pairs(M, _STRONGEST_PAIRS)
             named = [f"{found.names[i]} – {found.names[j]}" for i, j, _ in pairs]
             correlations = [value for *_, value in pairs]
             st.dataframe({"pair": named, "correlation": correlations}, hide_index=True)
-    if len(found.names) > MOST_VARIABLES:
-        show_figure(charts.distribution(sizes, "|correlation|", "pairs"), "distribution")
 
 
 def _outputs(fit: Fit) -> None:
@@ -102,8 +88,9 @@ def _outputs(fit: Fit) -> None:
     if len(result.names) > MOST_VARIABLES:
         return
     top = float(np.abs(result.T).max()) or 1.0
-    show_figure(charts.heat_map(result.T, result.names, top=top, word="coefficient"), "heat_T")
-    st.caption("The transformation: each column is an output, each row a source.")
+    with st.columns([3, 2])[0]:
+        show_picture(svg.heat_map(result.T, result.names, "Coefficients", top=top))
+        st.caption("The transformation: each column is an output, each row a source.")
 
 
 def _population(sure: ConfidentFloors) -> None:
@@ -114,12 +101,7 @@ def _population(sure: ConfidentFloors) -> None:
     st.dataframe(frame.round(4), height=38 + 35 * min(len(frame), 20))
 
 
-def _downloads(
-    problem: Problem,
-    fit: Fit,
-    for_download: Callable[[str], Fit],
-    command: Callable[[str, str], str | None],
-) -> None:
+def _downloads(problem: Problem, fit: Fit, chosen: dict[str, Any]) -> None:
     is_table = problem.source.has_rows
     left, right = st.columns(2)
     name = left.radio("Format of tables", list(exports.FORMATS), horizontal=True, key="format")
@@ -133,22 +115,28 @@ def _downloads(
             horizontal=True,
             key="scale",
         )
-    repeated = command(ending, scale)
+    command = exports.command(problem, current(), ending=ending, scale=scale)
+
+    def again() -> Fit:
+        """The fit on the screen in these units, with what new rows can expect."""
+        sure = getattr(fit.model, "confidence_", None)
+        return problem.data.fit(chosen | {"output_scale": scale}, groups=fit.groups, raised=sure)
+
     files: dict[str, tuple[Callable[[], bytes], str, str]] = {}
     if is_table:
         files = {
             "Decorrelated table": (
-                lambda: exports.decorrelated(for_download(scale), ending=ending),
+                lambda: exports.decorrelated(again(), ending=ending),
                 f"decorrelated.{ending}",
                 mime,
             ),
             "Model (JSON)": (
-                lambda: model_json(for_download(scale).model).encode(),
+                lambda: model_json(again().model).encode(),
                 "model.json",
                 "application/json",
             ),
             "Report (HTML)": (
-                lambda: exports.page(problem, for_download(scale), command=repeated or ""),
+                lambda: exports.page(problem, again(), command=command),
                 "report.html",
                 "text/html",
             ),
@@ -171,6 +159,5 @@ def _downloads(
             )
     if not is_table:
         st.caption("Table, model and report need the rows; here is only a correlation matrix.")
-    if repeated is not None:
-        st.markdown("**The same as a command**")
-        st.code(repeated, language="bash", wrap_lines=True)
+    st.markdown("**The same as a command**")
+    st.code(command, language="bash", wrap_lines=True)

@@ -8,9 +8,8 @@ import numpy as np
 import streamlit as st
 
 from skcoral import api
-from skcoral.app import charts, controls, exports, state, tabs
-from skcoral.app.cache import about
-from skcoral.app.page import in_words, leave_out_button, plain, show_figure
+from skcoral.app import controls, tabs
+from skcoral.app.page import in_words, leave_out_button, plain, show_picture
 from skcoral.app.problem import (
     MOST_VARIABLES,
     Problem,
@@ -20,13 +19,13 @@ from skcoral.app.problem import (
     groups,
     refuse,
 )
-from skcoral.app.settings import EXPLAINED, LIMITED, MODES
+from skcoral.app.settings import EXPLAINED, LIMITED, MODES, bound, current
 from skcoral.core import measures
 from skcoral.core.results import Decorrelation, Threshold
 from skcoral.core.solution import VifLimit
 from skcoral.data.effects import Measured, rounded_down, vif_text
-from skcoral.show import sentences
-from skcoral.show.pictures import FrontierDisplay, HoldoutDisplay
+from skcoral.show import sentences, svg
+from skcoral.show.pictures import FidelityDisplay, FrontierDisplay, HoldoutDisplay
 from skcoral.show.pictures.fidelity import baseline_fidelities
 from skcoral.show.pictures.frontier import landmark_points
 from skcoral.show.report.facts import ROWS_PER_VARIABLE, held_out
@@ -35,7 +34,8 @@ from skcoral.workflow.fit import Fit
 if TYPE_CHECKING:
     from skcoral.core.results import Frontier
 
-_MOST_BARS = 22
+_MOST_BARS = 22  # rows of a picture that stand on the page without a scrollbar
+_LISTED = 20  # weakest of many outputs
 
 
 @st.fragment
@@ -43,12 +43,11 @@ def explore(problem: Problem) -> None:
     """Everything that follows the slider; moving it runs this function and nothing else."""
     with in_words():
         _explore(problem)
-    state.write_link()
 
 
 def _explore(problem: Problem) -> None:
-    threshold = about(problem, "threshold", lambda: api.threshold(problem.data.judged))
-    mode = state.bound(
+    threshold = problem.remember("threshold", lambda: api.threshold(problem.data.judged))
+    mode = bound(
         st.radio,
         "What to hold fixed",
         "mode",
@@ -64,12 +63,10 @@ def _explore(problem: Problem) -> None:
     with verdict:
         said = st.container()
         _say_dependent(problem)
+    refuse(problem, mode)
     if mode not in LIMITED:
         controls.start_at_recommended(problem, threshold)
     with choices:
-        if mode in ("floor", "budget"):
-            state.choose("criterion", "Correlation that is left, measured by", sentences.CRITERIA)
-        refuse(problem, state.current())
         if mode == "support":
             controls.choose_support()
         if mode == "floor":
@@ -77,59 +74,32 @@ def _explore(problem: Problem) -> None:
             controls.choose_confidence(problem)
         if mode not in LIMITED:
             controls.choose_own_floors(problem)
-    criterion = "worst" if mode == "max_correlation" else "squared"
     with plot:
-        curve = _curve(
-            problem, state.current().criterion if mode in ("floor", "budget") else criterion
-        )
+        curve = _curve(problem, "worst" if mode == "max_correlation" else "squared")
     with level:
         controls.choose_level(problem, threshold, curve)
         figures = st.container(horizontal=True)
-    settings = state.current()
-    chosen = arguments(problem, settings)
-    clusters = groups(problem, settings, chosen)
+    chosen = arguments(problem, current())
+    clusters = groups(current(), chosen)
     asked = (clusters, str(chosen))
     with plot:
         with st.spinner("Solving …", show_time=True):
             # Confidence leaves rows out again and again. Only the model is remembered: a fit holds
             # the rows.
             thorough = "confidence" in chosen
-            model = about(
-                problem,
-                asked,
-                lambda: problem.data.fit(chosen, groups=clusters, thorough=thorough).model,
+            model = problem.remember(
+                asked, lambda: problem.data.fit(chosen, groups=clusters, thorough=thorough).model
             )
-        result = model.result_
-        _frontier(problem, chosen, result, threshold, curve)
-    fit = Fit(problem.data, model, clusters)
-    found = fit.measured
+        fit = Fit(problem.data, model, clusters)
+        _frontier(problem, chosen, model.result_, threshold, curve)
     with figures:
-        _figures(result, found)
+        _figures(model.result_, fit.measured)
     with said:
-        _say(problem, result, found, chosen)
+        _say(problem, fit, chosen)
     with bars:
-        others = {}
-        if problem.deficiency is None:  # the classical methods need all directions
-            others = about(problem, "baselines", lambda: baseline_fidelities(problem.R))
-        # Many bars scroll on their own, and the rest of the page stays in reach.
-        many = len(problem.names) > _MOST_BARS
-        if len(problem.names) > MOST_VARIABLES:
-            counts = charts.distribution({"outputs": found.fidelity}, "fidelity", "variables")
-            show_figure(counts, "fidelity")
-        else:
-            with st.container(height=500 if many else "content", border=False):
-                show_figure(charts.fidelity(result, others, found.fidelity), "fidelity")
+        _fidelities(problem, fit)
         _new_rows(problem, asked, fit)
-
-    def for_download(scale: str) -> Fit:
-        """The fit on the screen in these units, with what new rows can expect."""
-        sure = getattr(model, "confidence_", None)
-        return problem.data.fit(chosen | {"output_scale": scale}, groups=clusters, raised=sure)
-
-    def command(ending: str, scale: str) -> str | None:
-        return exports.command(problem, settings, ending=ending, scale=scale)
-
-    tabs.show(problem, fit, for_download, command)
+    tabs.show(problem, fit, chosen)
 
 
 def _say_dependent(problem: Problem) -> None:
@@ -157,24 +127,20 @@ def _frontier(
     threshold: Threshold,
     curve: Frontier | None,
 ) -> None:
-    criterion = result.criterion
-    points = {}
-    if problem.deficiency is None:
-        points = about(
-            problem, ("points", criterion), lambda: landmark_points(problem.R, criterion)
+    if curve is not None:
+        points = {}
+        if problem.deficiency is None:
+            points = landmark_points(problem.R, result.criterion)
+        display = FrontierDisplay(
+            *(curve.rho_min, curve.objective, curve.slope),
+            threshold=threshold.value,
+            criterion=result.criterion,
+            points=points,
+            chosen=(result.min_fidelity, result.objective),
         )
-    line = ([], [], []) if curve is None else (curve.rho_min, curve.objective, curve.slope)
-    display = FrontierDisplay(
-        *line,
-        threshold=threshold.value,
-        criterion=criterion,
-        points=points,
-        chosen=(result.min_fidelity, result.objective),
-    )
-    show_figure(charts.frontier(display), "frontier")
-    own = problem.data.estimate.is_about_rows
+        show_picture(svg.frontier(display, "Least residual for every floor"))
     said = [sentences.threshold(threshold, result)]
-    if not own:
+    if not problem.data.estimate.is_about_rows:
         said.append("The curve and its points are about that matrix.")
     if result.status != "exact" and not isinstance(result.goal, VifLimit):
         gap = max(result.gap, 0.0)
@@ -196,33 +162,58 @@ def _curve(problem: Problem, criterion: str) -> Frontier | None:
     if not n_points:
         return None
     with st.spinner("Drawing the curve …"):
-        return about(
-            problem,
+        return problem.remember(
             ("curve", criterion),
             lambda: api.frontier(problem.data.judged, criterion=criterion, n_points=n_points),
         )
 
 
-def _say(problem: Problem, result: Decorrelation, found: Measured, chosen: dict[str, Any]) -> None:
+def _say(problem: Problem, fit: Fit, chosen: dict[str, Any]) -> None:
     """The measured figures, what the certificate is about, and what was left out.
 
     A result is green where it is certified for the rows and nothing about the data is in doubt.
     """
+    result = fit.model.result_
     plain_case = result.is_certified and result.notes.is_about_rows
-    sure = result.notes.confidence
     told = [
         sentences.goal(result),
-        sure,
+        result.notes.confidence,
         *problem.data.choices(),
         sentences.unfloored(result, chosen.get("rho_min")),
     ]
     doubtful = doubts(problem)
-    body = f"**{plain(found.headline())}**\n\n{plain(sentences.certificate(result))}\n"
+    body = f"**{plain(fit.measured.headline())}**\n\n{plain(sentences.certificate(result))}\n"
     body += "".join(f"\n- {plain(line, 1200)}" for line in told if line)
     certified = st.info if doubtful else st.success
     (certified if plain_case else st.warning)(body)
     if doubtful:
         st.warning("\n".join(f"- {plain(line, 1200)}" for line in doubtful))
+
+
+def _fidelities(problem: Problem, fit: Fit) -> None:
+    """What each output keeps: a picture, or the weakest of many outputs."""
+    measured, result = fit.measured, fit.model.result_
+    if len(problem.names) > MOST_VARIABLES:
+        weakest = np.argsort(measured.fidelity, kind="stable")[:_LISTED]
+        kept = [round(float(measured.fidelity[j]), 4) for j in weakest]
+        st.markdown(f"The weakest of {len(problem.names):,} outputs:")
+        st.dataframe(
+            {"output": [problem.names[j] for j in weakest], "fidelity": kept}, hide_index=True
+        )
+        return
+    others = {}
+    if problem.deficiency is None:  # the classical methods need all directions
+        others = problem.remember("baselines", lambda: baseline_fidelities(problem.R))
+    display = FidelityDisplay(
+        measured.fidelity, names=result.names, rho_min=result.rho_min, baselines=others
+    )
+    _show_rows(svg.rows(display, "Fidelity of each output"), len(problem.names))
+
+
+def _show_rows(picture: Any, count: int) -> None:
+    """A picture with a row per output: many scroll on their own, and the rest stays in reach."""
+    with st.container(height=500 if count > _MOST_BARS else "content", border=False):
+        show_picture(picture)
 
 
 def _new_rows(problem: Problem, asked: tuple[Any, ...], fit: Fit) -> None:
@@ -237,8 +228,7 @@ def _new_rows(problem: Problem, asked: tuple[Any, ...], fit: Fit) -> None:
     if not (wanted and problem.can_hold_out):
         return
     with st.spinner("Fitting five times …"):
-        found = about(
-            problem,
+        found = problem.remember(
             ("holdout", asked),
             lambda: held_out(fit.model, problem.frame(), 5, fit.data.known(fit.groups)),
         )
@@ -247,13 +237,12 @@ def _new_rows(problem: Problem, asked: tuple[Any, ...], fit: Fit) -> None:
         f"{found.procedure()}: the weakest mean fidelity is **{display.fitted.min():.4f}** on "
         f"the rows fitted and **{display.new.min():.4f}** on new rows. {found.sentence()}"
     )
-    many = len(problem.names) > _MOST_BARS
-    with st.container(height=500 if many else "content", border=False):
-        show_figure(charts.new_rows(display), "held_out")
+    _show_rows(svg.rows(display, "Fidelity on new rows"), len(display.names))
 
 
 def _figures(result: Decorrelation, found: Measured) -> None:
     """The result in figures, next to the slider on every screen."""
+    assert found.after is not None  # the app takes no more variables than it can show
     residual = measures.residual_by(result.criterion, found.after, np.eye(len(found.names)))
     for label, value in (
         ("Weakest fidelity", f"{rounded_down(found.min_fidelity, 4):.4f}"),

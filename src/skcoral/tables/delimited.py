@@ -292,7 +292,6 @@ class _Reader:
             f"{self.label}: {where}: {byte} is not {encoding}.\n"
             "Name the file's encoding (often latin-1 or cp1252: --encoding latin-1), "
             "or save it as UTF-8.",
-            reading={"encoding": "cp1252"} if encoding.startswith("utf-8") else None,
         )
 
     def _ragged(self, line: int, cells: list[str]) -> InvalidTableError:

@@ -119,7 +119,6 @@ def refuse_binary(label: str, head: bytes, encoding: str | None) -> None:
         raise InvalidTableError(
             f"{label}: the file is {marked.upper()} text.\n"
             f"Say so: encoding {marked} (--encoding {marked}).",
-            reading={"encoding": marked},
         )
     if b"\x00" in head and not given.startswith(("utf16", "utf32")):
         raise InvalidTableError(

@@ -231,11 +231,6 @@ class Table:
         return pd.DataFrame({n: pd.Series(c, dtype=kinds[n]) for n, c in cells.items()})
 
 
-def empty_table(label: str, names: tuple[str, ...]) -> Table:
-    """A table without rows, which gives a matrix its label and names."""
-    return Table(label, names, "line", "csv", lambda size, places: iter(()))
-
-
 def keeping(read: Read) -> Read:
     """Read a table and keep its batches if they are small enough, so that it is parsed once."""
     cache: list[Batch] | None = None

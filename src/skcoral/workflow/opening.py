@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from skcoral.core.arrays import Array
 from skcoral.core.limits import current
 from skcoral.core.validation import listing
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
@@ -14,7 +13,7 @@ from skcoral.tables.columns import TableProfile, profile, select_variables
 from skcoral.tables.matrices import NamedMatrix, matrix_in, read_matrix
 from skcoral.tables.reading import open_table
 from skcoral.tables.roles import Doubt
-from skcoral.tables.table import Batch, Table, empty_table
+from skcoral.tables.table import Batch, Table
 from skcoral.workflow.dataset import Dataset, Progress, Request, quiet
 
 
@@ -151,12 +150,6 @@ def open_file(
         content = profile(table, on_batch=count)
     found_matrix = matrix_in(table, content) if matrix is None else None
     return OpenedFile(table, content, found_matrix, progress)
-
-
-def open_matrix(R: Array, names: tuple[str, ...], label: str) -> OpenedFile:
-    """A correlation matrix that is in no file."""
-    content = TableProfile(len(names), ())
-    return OpenedFile(empty_table(label, names), content, NamedMatrix(R, names))
 
 
 def check_rows(label: str, **options: Any) -> None:

@@ -112,9 +112,9 @@ def label_size(p: int) -> float:
 
 
 def legend_above(ax: Axes, columns: int) -> None:
-    """The legend above the axes, in so many columns."""
+    """The legend above the axes, in so many columns; long names at the left give it room."""
     ax.legend(
-        loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, frameon=False, fontsize=9,
+        loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=columns, frameon=False, fontsize=9,
         handletextpad=0.3,
     )  # fmt: skip
 

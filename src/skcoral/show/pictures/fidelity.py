@@ -31,7 +31,7 @@ class _OutputsDisplay(_style.Display):
         p = len(self.names)
         ax.set_yticks(range(p), _style.labels(self.names), fontsize=_style.label_size(p))
         ax.set_ylim(p - 0.4, -0.6)
-        ax.set_xlabel("fidelity: correlation of each output with its own source")
+        ax.set_xlabel("fidelity: correlation of each output with its own source", loc="right")
         _style.legend_above(ax, 4)
         _style.hide_spines(ax)
 

@@ -95,7 +95,23 @@ class FrontierDisplay(_style.Display):
         """What the threshold is called: dependent columns have a least residual, and no ρ★."""
         there = self.objective[self.rho_min <= self.threshold + 1e-9]
         left = there.size and there.min() > EXACT_TOL
-        return f"{'least residual up to' if left else 'ρ★ ='} {self.threshold:.4f}"
+        return f"{'least sum of squares up to' if left else 'ρ★ ='} {self.threshold:.4f}"
+
+    def _line(self, rho: Array, objective: Array, start: float) -> tuple[Array, Array]:
+        """The line through the solved points, level from ``start`` to the threshold.
+
+        Up to the threshold the residual is zero; where variables are dependent, the sum of squares
+        has its least value there, and the other criteria may fall further.
+        """
+        level = rho <= self.threshold * (1.0 + 1e-9)
+        least = float(objective[level].min()) if level.any() else np.inf
+        if np.isinf(least) or (self.criterion != "squared" and least > EXACT_TOL):
+            return rho, objective
+        above = rho >= self.threshold
+        return (
+            np.r_[start, self.threshold, rho[above]],
+            np.r_[least, least, objective[above]],
+        )
 
     def _size(self) -> tuple[float, float]:
         return 6.4, 4.2
@@ -108,12 +124,11 @@ class FrontierDisplay(_style.Display):
 
         def beside(x: float) -> dict[str, Any]:
             """Text towards the wider side of ``x``."""
-            left = x < start + 0.4 * (1.0 - start)
+            left = x < start + 0.55 * (1.0 - start)
             return {"fontsize": 9, "color": _style.INK, "ha": "left" if left else "right"}
 
         top = max(float(objective.max()), *(y for _, y in self.points.values()), 1e-12)
-        xs, ys = curve_line(rho, objective, self.threshold, start)
-        ax.plot(xs, ys, color=_style.BLUE, linewidth=1.5, zorder=3)
+        ax.plot(*self._line(rho, objective, start), color=_style.BLUE, linewidth=1.5, zorder=3)
         # The line between the points is drawn, not solved for: the points say where it was.
         ax.plot(
             rho, objective, linestyle="", marker="o", markersize=4.5, color=_style.BLUE,
@@ -181,24 +196,6 @@ def curve_of(estimator: Any, n_points: int) -> Frontier:
         anchors=result.anchors,
         n_points=n_points,
     )
-
-
-def curve_line(
-    rho_min: Any, objective: Array, threshold: float, start: float
-) -> tuple[Array, Array]:
-    """The line through the solved points, level from ``start`` to the threshold.
-
-    Up to the threshold the residual has its least value: zero, unless variables are dependent. It
-    is drawn where a floor up to the threshold was solved for.
-    """
-    order = np.argsort(rho_min)
-    rho, residual = rho_min[order], objective[order]
-    level = rho <= threshold * (1.0 + 1e-9)
-    above = rho >= threshold
-    if not level.any():
-        return rho[above], residual[above]
-    least = float(residual[level].min())
-    return np.r_[start, threshold, rho[above]], np.r_[least, least, residual[above]]
 
 
 def landmark_points(R: Any, criterion: str) -> dict[str, tuple[float, float]]:

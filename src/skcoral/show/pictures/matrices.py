@@ -153,17 +153,17 @@ def draw_matrix(
 
 
 def short_number(value: float) -> str:
-    """A correlation in as few characters as a cell has room for; nothing for a zero.
+    """A number in as few characters as a cell has room for; nothing for a zero.
 
     Examples
     --------
-    >>> [short_number(value) for value in (0.861, -0.07, 1.0, 0.001)]
-    ['.86', '-.07', '1', '']
+    >>> [short_number(value) for value in (0.861, -0.07, 1.0, 1.74, 0.001)]
+    ['.86', '-.07', '1', '1.7', '']
     """
     text = f"{value:.2f}"
     if float(text) == 0.0:
         return ""
-    return text.replace("0.", ".") if abs(value) < 0.995 else f"{value:.0f}"
+    return text.replace("0.", ".") if abs(value) < 0.995 else f"{value:.2g}"
 
 
 def _sources(result: Decorrelation | Threshold, columns: Any = None) -> tuple[str, ...]:

@@ -17,9 +17,8 @@ from skcoral.core.results import Decorrelation
 from skcoral.core.solution import Budget, VifLimit
 from skcoral.core.validation import listing
 from skcoral.estimator.rows import column_names
-from skcoral.show import sentences
+from skcoral.show import sentences, svg
 from skcoral.show.pictures import FrontierDisplay
-from skcoral.show.report import pictures
 from skcoral.show.report.facts import ReportFacts, column_of, top_sources
 from skcoral.show.report.templating import fill
 
@@ -139,7 +138,7 @@ def _curve(facts: ReportFacts) -> dict[str, Any] | None:
         "measure": measure,
         "points": len(display.rho_min),
         "proved": sentences.proved_points(facts.frontier),
-        "picture": pictures.frontier(display, f"Trade-off curve: {measure} against the floor"),
+        "picture": svg.frontier(display, f"Trade-off curve: {measure} against the floor"),
     }
 
 
@@ -173,8 +172,8 @@ def _correlations(facts: ReportFacts, sources: Sequence[str]) -> dict[str, Any]:
 def _panel(M: Array, names: Sequence[str], title: str, about: str) -> dict[str, Any]:
     return {
         "title": title,
-        "picture": pictures.heat_map(M, names, f"Correlations of the {about}"),
-        "wide": pictures.is_wide(len(M)),
+        "picture": svg.heat_map(M, names, f"Correlations of the {about}"),
+        "wide": svg.is_wide(len(M)),
     }
 
 
