@@ -5,6 +5,7 @@ import pytest
 
 from skcoral.data.correlation import estimate, sample_correlation
 from skcoral.data.moments import Moments
+from skcoral.data.wide import RowMoments, deficiency_of_rows
 from skcoral.exceptions import InvalidTableError, SingularCorrelationError
 
 
@@ -86,3 +87,11 @@ def test_a_table_of_nearly_equal_columns_is_not_singular():
 def test_sample_correlation_of_dependent_columns_is_still_defined():
     X = table(3, 5)
     np.testing.assert_allclose(sample_correlation(Moments.from_rows(X)), np.corrcoef(X.T))
+
+
+def test_directions_of_few_rows_that_are_rounding_do_not_count():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4, 2)) @ rng.normal(size=(2, 7))
+    for noise, rank in ((1e-8, 2), (1e-4, 3)):
+        moments = RowMoments(X + noise * rng.normal(size=X.shape), list("abcdefg"))
+        assert len(deficiency_of_rows(moments).factor) == rank

@@ -75,6 +75,7 @@ def test_unequal_weights_are_refused(wine):
 def test_matrices_that_are_none(wine):
     for covariance, error, message in (
         ("Ledoit", InvalidArgumentError, "LedoitWolf"),
+        ("ledoit_wolf", InvalidArgumentError, "LedoitWolf"),
         (3, InvalidArgumentError, "name of one"),
         (lambda Z: np.eye(2), InvalidCorrelationError, "13 × 13"),
         (lambda Z: -np.eye(13), InvalidCorrelationError, "not positive"),

@@ -176,6 +176,8 @@ def test_no_row_is_kept():
 
 
 def test_other_columns_cannot_be_merged():
+    with pytest.raises(InvalidTableError, match="no moments"):
+        merge_all([])
     left = Moments(["a", "b"])
     with pytest.raises(InvalidTableError, match=r"`a`.*`c`"):
         left.merge(Moments(["b", "c"]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -137,3 +139,18 @@ def test_composites_have_no_figures_of_their_own_before():
     composites = np.array([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]).T
     frame = CORAL(anchors=composites).fit(X).measured_.to_frame()
     assert list(frame) == ["fidelity", "residual", "vif"]
+
+
+@pytest.mark.parametrize(
+    ("fidelity", "said"),
+    [
+        ([0.99, 0.8996, 0.95, 0.9], "at least 0.899 (weakest: b)"),  # rounded down
+        ([0.9001, 0.95, 0.9004, 0.97], "2 of 4 variables keep 0.900, the rest more"),
+        ([0.9] * 4, "all 4 variables keep 0.900"),
+    ],
+)
+def test_the_headline_counts_the_weakest(fidelity, said):
+    measured = CORAL(0.9).fit(pd.DataFrame(rows(), columns=list("abcd"))).measured_
+    measured = replace(measured, fidelity=np.array(fidelity))
+    assert said in measured.headline()
+    assert measured.weakest == "abcd"[int(np.argmin(fidelity))]

@@ -262,18 +262,17 @@ def check_covariance(covariance: Any) -> Any:
     if isinstance(covariance, str):
         import sklearn.covariance
 
-        found = getattr(sklearn.covariance, covariance, None)
-        if covariance not in sklearn.covariance.__all__ or not inspect.isclass(found):
-            names = [
-                name
-                for name in sklearn.covariance.__all__
-                if hasattr(getattr(sklearn.covariance, name), "fit") and name != "EllipticEnvelope"
-            ]
+        # EllipticEnvelope finds outliers, by an estimate that MinCovDet gives
+        names = {
+            n for n in sklearn.covariance.__all__ if inspect.isclass(getattr(sklearn.covariance, n))
+        }
+        names -= {"EllipticEnvelope"}
+        if covariance not in names:
             raise InvalidArgumentError(
                 f"covariance={covariance!r} is no estimator of sklearn.covariance; there are "
                 f"{', '.join(sorted(names))}."
             )
-        return _made(found)
+        return _made(getattr(sklearn.covariance, covariance))
     if inspect.isclass(covariance):
         return _made(covariance)
     if hasattr(covariance, "fit") or callable(covariance):
