@@ -226,7 +226,7 @@ def decorrelate(
                     "the support has intervals of its own: give them there or in bounds, not both."
                 )
             intervals = check_bounds(bounds, given.names, columns.names)
-        found = solve_support(
+        solution = solve_support(
             dense,
             np.zeros(p) if floors is None else floors,
             mask,
@@ -243,14 +243,14 @@ def decorrelate(
             memory=settings.memory,
             proof=proof,
         )
-        return certify(problem, found)
+        return certify(problem, solution)
     near = None if warm is None else _check_neighbour(warm, p)
     if matrix.deficiency is not None:
         from skcoral.solvers.singular import solve_singular
 
         place: dict[str, Any] = {"dense": matrix.dense, "like": matrix.like}
-        found = solve_singular(matrix.deficiency, floors, settings, warm=near, **place)
-        return certify(problem, found)
+        solution = solve_singular(matrix.deficiency, floors, settings, warm=near, **place)
+        return certify(problem, solution)
     answer: Solution | BestExact | None = None
     if near is not None and floors is not None:
         from skcoral.solvers.tradeoff import solve_from_neighbour

@@ -67,27 +67,27 @@ def _of_sparse_pca(measure: Callable[[Array, Any], Any]) -> Recipe:
 
 def _of_solution(quantity: str) -> Recipe:
     def recipe(study: Study, system: str, rho_min: float) -> Finding:
-        found = study.solved(decorrelate, system, rho_min)
-        return Finding(MEASURES[quantity](study.matrix(system), found.T, rho_min), found.gap)
+        answer = study.solved(decorrelate, system, rho_min)
+        return Finding(MEASURES[quantity](study.matrix(system), answer.T, rho_min), answer.gap)
 
     return recipe
 
 
 def _of_supported(measure: Callable[[Array, Decorrelation], float]) -> Recipe:
     def recipe(study: Study, system: str, **problem: Any) -> Finding:
-        found = study.supported(system, **problem)
-        note = f"certified: {found.objective:.6f}"
-        if found.status == "best_found":
-            note = f"best found, proved within [{found.lower_bound:.6f}, {found.objective:.6f}]"
-        return Finding(measure(study.matrix(system), found), found.gap, note)
+        answer = study.supported(system, **problem)
+        note = f"certified: {answer.objective:.6f}"
+        if answer.status == "best_found":
+            note = f"best found, proved within [{answer.lower_bound:.6f}, {answer.objective:.6f}]"
+        return Finding(measure(study.matrix(system), answer), answer.gap, note)
 
     return recipe
 
 
 def _threshold(end: str) -> Recipe:
     def recipe(study: Study, system: str) -> Finding:
-        found = study.solved(threshold, system)
-        return Finding(getattr(found, end), found.gap)
+        answer = study.solved(threshold, system)
+        return Finding(getattr(answer, end), answer.gap)
 
     return recipe
 
@@ -106,8 +106,8 @@ def _subset(study: Study, system: str) -> Finding:
 
 
 def _budget_fidelity(study: Study, system: str, budget: float) -> Finding:
-    found = study.solved(maximize_fidelity, system, budget)
-    return Finding(found.min_fidelity, found.gap)
+    answer = study.solved(maximize_fidelity, system, budget)
+    return Finding(answer.min_fidelity, answer.gap)
 
 
 def _seconds(solve: Callable[[Array], object]) -> Recipe:
@@ -119,8 +119,8 @@ def _seconds(solve: Callable[[Array], object]) -> Recipe:
     return _of_matrix(measure)
 
 
-_supported_max = _of_supported(lambda R, found: residual_by("worst", R, found.T))
-_supported_mean = _of_supported(lambda R, found: mean_residual(R, found.T))
+_supported_max = _of_supported(lambda R, answer: residual_by("worst", R, answer.T))
+_supported_mean = _of_supported(lambda R, answer: mean_residual(R, answer.T))
 
 QUANTITIES: Mapping[str, Recipe] = {
     "n_variables": _of_matrix(len),
@@ -140,8 +140,8 @@ QUANTITIES: Mapping[str, Recipe] = {
     "budget_fidelity": _budget_fidelity,
     "support_max_residual": _supported_max,
     "support_mean_residual": _supported_mean,
-    "support_min_fidelity": _of_supported(lambda R, found: found.min_fidelity),
-    "floor_objective": _of_supported(lambda R, found: found.objective),
+    "support_min_fidelity": _of_supported(lambda R, answer: answer.min_fidelity),
+    "floor_objective": _of_supported(lambda R, answer: answer.objective),
     "floor_max_residual": _supported_max,
     "floor_mean_residual": _supported_mean,
     "support_off_diagonal": _of_support(lambda mask: mask.sum() - len(mask)),
@@ -153,11 +153,11 @@ QUANTITIES: Mapping[str, Recipe] = {
     "support_zeros": _of_support(lambda mask: degrees_of_freedom(mask).zeros),
     "rotation_dimension": _of_support(lambda mask: degrees_of_freedom(mask).rotations),
     "decorrelation_equations": _of_support(lambda mask: degrees_of_freedom(mask).equations),
-    "sparse_nonzeros": _of_sparse_pca(lambda R, found: np.count_nonzero(found.T)),
-    "sparse_max_residual": _of_sparse_pca(lambda R, found: residual_by("worst", R, found.T)),
-    "sparse_mean_residual": _of_sparse_pca(lambda R, found: mean_residual(R, found.T)),
-    "sparse_min_fidelity": _of_sparse_pca(lambda R, found: found.min_fidelity),
-    "sparse_mean_fidelity": _of_sparse_pca(lambda R, found: found.mean_fidelity),
+    "sparse_nonzeros": _of_sparse_pca(lambda R, baseline: np.count_nonzero(baseline.T)),
+    "sparse_max_residual": _of_sparse_pca(lambda R, baseline: residual_by("worst", R, baseline.T)),
+    "sparse_mean_residual": _of_sparse_pca(lambda R, baseline: mean_residual(R, baseline.T)),
+    "sparse_min_fidelity": _of_sparse_pca(lambda R, baseline: baseline.min_fidelity),
+    "sparse_mean_fidelity": _of_sparse_pca(lambda R, baseline: baseline.mean_fidelity),
     "frontier_seconds": _seconds(lambda R: [decorrelate(R, rho) for rho in TIMED_FLOORS]),
     "threshold_seconds": _seconds(threshold),
 }

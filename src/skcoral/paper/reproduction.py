@@ -96,8 +96,8 @@ class Reproduction:
     @property
     def counts(self) -> dict[str, int]:
         """How many cells got each verdict."""
-        found = Counter(row.verdict for row in self.rows)
-        return {verdict: found[verdict] for verdict in VERDICTS if found[verdict]}
+        counted = Counter(row.verdict for row in self.rows)
+        return {verdict: counted[verdict] for verdict in VERDICTS if counted[verdict]}
 
     @property
     def verdicts(self) -> str:
@@ -117,12 +117,12 @@ class Reproduction:
 
     def to_markdown(self) -> str:
         """Write the comparison as Markdown: an overview, then one table per table of the paper."""
-        found = Counter((row.table, row.verdict) for row in self.rows)
+        counted = Counter((row.table, row.verdict) for row in self.rows)
         tables: dict[str, list[list[str]]] = {}
         for row in self.rows:
             tables.setdefault(row.table, []).append(_cells(row))
         counts = [
-            [f"`{label}`", str(len(rows)), *(str(found[label, v] or "–") for v in self.counts)]
+            [f"`{label}`", str(len(rows)), *(str(counted[label, v] or "–") for v in self.counts)]
             for label, rows in tables.items()
         ]
         lines = [f"# {_TITLE}", "", _INTRO, "", self._summary(), "", "## What comes out", ""]

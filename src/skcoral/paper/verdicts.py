@@ -111,41 +111,41 @@ def _seconds(study: Study, cell: Cell, paper: float, ours: float) -> Verdict:
 def _support_row(study: Study, cell: Cell, paper: float, ours: float) -> Verdict:
     """The problem is not convex, and its ρ_min = 0 row is in another table of the paper as well."""
     system, rho_min = cell.args["system"], float(cell.args["rho_min"])
-    found = study.supported(system, rho_min)
+    answer = study.supported(system, rho_min)
     if rho_min == 0.0:
         twin = _printed(cell.quantity.replace("support", "floor"), criterion="squared")
         if twin is not None and abs(twin - paper) > cell.unit / 2 >= abs(twin - ours):
             return INCONSISTENT, (
                 "signs are free, so ρ_min = 0 costs nothing and this row must be the paper's own "
                 f"optimum without fidelity ({twin:.4f}), which its starts missed here; improved "
-                f"to D2 = {found.objective:.6f}"
+                f"to D2 = {answer.objective:.6f}"
             )
         return UNEXPLAINED, "not the optimum without fidelity either"
     R = study.matrix(system)
     less = [
-        MEASURES[quantity](R, found.T, rho_min)
+        MEASURES[quantity](R, answer.T, rho_min)
         < (_printed(f"support_{quantity}", system=system, rho_min=rho_min) or 0.0)
         for quantity in ("max_residual", "mean_residual")
     ]
-    if all(less) and found.min_fidelity >= rho_min - _ROUNDING:
+    if all(less) and answer.min_fidelity >= rho_min - _ROUNDING:
         return IMPROVED, (
             f"another local optimum, with less than the paper in both measures; D2 = "
-            f"{found.objective:.6f} (the paper prints none)"
+            f"{answer.objective:.6f} (the paper prints none)"
         )
-    return UNEXPLAINED, f"D2 = {found.objective:.6f}, and not less in both of the paper's measures"
+    return UNEXPLAINED, f"D2 = {answer.objective:.6f}, and not less in both of the paper's measures"
 
 
 def _floor(study: Study, cell: Cell, paper: float, ours: float) -> Verdict:
     """The criterion itself is printed for the optimum without fidelity, so it can be compared."""
     system, criterion = cell.args["system"], cell.args["criterion"]
-    found = study.supported(system, criterion=criterion)
+    answer = study.supported(system, criterion=criterion)
     target = _printed("floor_objective", system=system, criterion=criterion)
-    if target is not None and found.objective < target - cell.unit / 2:
+    if target is not None and answer.objective < target - cell.unit / 2:
         return IMPROVED, (
-            f"a better optimum: {found.objective:.6f} instead of {target:.4f}, proved above "
-            f"{found.lower_bound:.6f}"
+            f"a better optimum: {answer.objective:.6f} instead of {target:.4f}, proved above "
+            f"{answer.lower_bound:.6f}"
         )
-    return UNEXPLAINED, f"ours has {found.objective:.6f} and is not better than the paper's"
+    return UNEXPLAINED, f"ours has {answer.objective:.6f} and is not better than the paper's"
 
 
 def _support_min_fidelity(study: Study, cell: Cell, paper: float, ours: float) -> Verdict:

@@ -59,8 +59,8 @@ class Bootstrap(Shown, Frozen):
     --------
     >>> from sklearn.datasets import load_wine
     >>> from skcoral import CORAL
-    >>> found = bootstrap(CORAL(), load_wine().data[:, :4], n_boot=20)
-    >>> found.threshold_interval[0] < found.threshold < found.threshold_interval[1]
+    >>> report = bootstrap(CORAL(), load_wine().data[:, :4], n_boot=20)
+    >>> report.threshold_interval[0] < report.threshold < report.threshold_interval[1]
     True
     """
 

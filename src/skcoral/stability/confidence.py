@@ -69,8 +69,8 @@ class ConfidentFloors(Drawn, Frozen):
     --------
     >>> from sklearn.datasets import load_wine
     >>> from skcoral import CORAL
-    >>> found = confident_floors(CORAL(rho_min=0.8), load_wine().data[:, :4])
-    >>> bool((found.lower >= 0.8 - 1e-3).all()), found.about
+    >>> report = confident_floors(CORAL(rho_min=0.8), load_wine().data[:, :4])
+    >>> bool((report.lower >= 0.8 - 1e-3).all()), report.about
     (True, '178 rows')
     """
 
@@ -199,10 +199,10 @@ def confident_floors(
     >>> from sklearn.datasets import load_wine
     >>> from skcoral import CORAL
     >>> from skcoral.stability import confident_floors
-    >>> found = confident_floors(CORAL(rho_min=0.8), load_wine().data)
-    >>> bool((found.floors > 0.8).all() and found.floors.max() < 0.95)
+    >>> report = confident_floors(CORAL(rho_min=0.8), load_wine().data)
+    >>> bool((report.floors > 0.8).all() and report.floors.max() < 0.95)
     True
-    >>> bool(found.lower.min() > 0.79)
+    >>> bool(report.lower.min() > 0.79)
     True
     """
     level = check_confidence(confidence)

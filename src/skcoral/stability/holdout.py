@@ -63,8 +63,8 @@ class Holdout(Drawn, Frozen):
     --------
     >>> from sklearn.datasets import load_wine
     >>> from skcoral import CORAL
-    >>> found = holdout(CORAL(rho_min=0.8), load_wine().data, cv=2)
-    >>> found.fidelity_new.shape
+    >>> report = holdout(CORAL(rho_min=0.8), load_wine().data, cv=2)
+    >>> report.fidelity_new.shape
     (2, 13)
     """
 

@@ -40,8 +40,8 @@ class Influence(Shown, Frozen):
     --------
     >>> from sklearn.datasets import load_wine
     >>> from skcoral import CORAL
-    >>> found = influence(CORAL(), load_wine().data[:, :4])
-    >>> len(found.first_order), list(found.to_frame().columns)
+    >>> report = influence(CORAL(), load_wine().data[:, :4])
+    >>> len(report.first_order), list(report.to_frame().columns)
     (178, ['threshold_without', 'change', 'first_order'])
     """
 
