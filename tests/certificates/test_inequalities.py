@@ -127,8 +127,8 @@ def test_the_trade_off_next_to_singular(least: float, arithmetic: Any) -> None:
     near = make_system(P, seed=3)
     near = near * (1 - 1e-6) + 1e-6
     lam = rng.uniform(1, 1e3, P)
-    square = complete_square(arithmetic, near, np.eye(P), lam, H, "H")
-    found = square.value(floors_of(np.full(P, 0.9)))
+    floors = floors_of(np.full(P, 0.9))
+    found = complete_square(arithmetic, near, np.eye(P), lam, H, floors)
     value = -(diagonal(lam) * exact(near) * diagonal(lam) * exact(H).inv()).trace()
     value += flint.arb(0.9) * 2 * sum(map(flint.arb, lam), start=flint.arb(0)) - exact(H).trace()
     contains(found, value, 1e-14 / least if least < 1e-8 else 1e-9, abs(float(value)))
@@ -205,7 +205,8 @@ def test_a_square_completed_anywhere_bounds_as_well(monkeypatch: Any, size: floa
         return X + size * noise, info
 
     monkeypatch.setattr(sla.lapack, "dpotrs", off)
-    found = complete_square(Floats(2), R, np.eye(P), lam, H, "H").value(floors_of(np.full(P, 0.9)))
+    floors = floors_of(np.full(P, 0.9))
+    found = complete_square(Floats(2), R, np.eye(P), lam, H, floors)
     contains(found, value, 1e4 * size * size)
     assert found.upper - found.lower >= size * size  # it was not at the minimum
 

@@ -30,9 +30,8 @@ def floor_room(
     """By how much the floors of the outputs can all be raised, at most."""
     weights, S, on = multipliers_and_matrix(arrays, ("weights", "S"), outputs.k)
     kappa = outputs.scaled(weights)[on]
-    square = complete_square(arithmetic, R, outputs.B[:, on], kappa, S, "S")
-    room: Enclosure = square.value(outputs.floors[on]) * -0.5
-    return room / (outputs.length[on] * kappa).total()
+    square = complete_square(arithmetic, R, outputs.B[:, on], kappa, S, outputs.floors[on], "`S`")
+    return square * -0.5 / (outputs.length[on] * kappa).total()
 
 
 def mean_room(
@@ -59,10 +58,9 @@ def mean_room(
         off = (arithmetic.enclosed(fixed, Y, minus=own) + B).size()
         largest = float(np.abs(R).sum(axis=1).max())  # no eigenvalue of R exceeds it
         doubt = float(np.sqrt(largest * np.sum(off * off, axis=0)) @ kappa)
-    square = complete_square(arithmetic, R, B, kappa, S, "S")
+    square = complete_square(arithmetic, R, B, kappa, S, outputs.floors[rest], "`mean_S`")
     short = (exactly(outputs.rho_min[rest]) - outputs.fidelity[rest]).total()
-    room = (square.value(outputs.floors[rest]) * -0.5 + short) / float(outputs.k)
-    return room + up_to(doubt)
+    return (square * -0.5 + short) / float(outputs.k) + up_to(doubt)
 
 
 def proved_mean_room(R: Array, rho_min: Array, weights: Array, S: Array, T: Array) -> float:

@@ -57,9 +57,9 @@ def _dense(
     lam = numbers(arrays["multipliers"], (p,), "`multipliers`", nonnegative=True)
     S = H.copy()
     np.fill_diagonal(S, numbers(arrays["diagonal"], (p,), "`diagonal`"))
-    square = complete_square(arithmetic, np.eye(r), A, lam, H, "`H`")
     floors = floors_of_columns(A, rho_min, arithmetic)
-    value = square.value(floors) + exactly(np.diag(S)).total() - float(p) * 0.5
+    square = complete_square(arithmetic, np.eye(r), A, lam, H, floors)
+    value = square + exactly(np.diag(S)).total() - float(p) * 0.5
     return value - largest_squares(S, r, arithmetic) * 0.5
 
 

@@ -114,29 +114,20 @@ def _products(a: Array, b: Array) -> tuple[Array, Array]:
     )
 
 
-@dataclass(frozen=True)
-class Square:
-    """A square completed at ``X``; see the head of this file."""
-
-    arithmetic: Arithmetic
-    kappa: Array
-    fidelity: Any
-    slack: Enclosure
-
-    def value(self, floors: Floors) -> Enclosure:
-        """``2 Σ κ_j (c_j - b_jᵀRx_j) + ⟨XᵀRX - I, H⟩ - rest``: the bound lies between the ends."""
-        over = self.arithmetic.enclosure(self.fidelity, np.diag(floors.near))
-        short = floors.rest - over.diagonal()
-        return (short * (2.0 * self.kappa)).total() + self.slack
-
-
 def complete_square(
-    arithmetic: Arithmetic, R: Array, B: Array, kappa: Array, H: Array, what: str
-) -> Square:
-    """Complete the square at a point near its minimum, with a proof that ``H ≻ 0``.
+    arithmetic: Arithmetic,
+    R: Array,
+    B: Array,
+    kappa: Array,
+    H: Array,
+    floors: Floors,
+    what: str = "`H`",
+) -> Enclosure:
+    """``2 Σ κ_j (c_j - b_jᵀRx_j) + ⟨XᵀRX - I, H⟩ - rest`` near its maximum, if ``H ≻ 0``.
 
     ``R`` is positive semidefinite (p × p), ``B`` holds the anchors (p × k), ``kappa`` their
-    multipliers, none negative, and ``H`` is symmetric; ``what`` is its name in messages.
+    multipliers, none negative, and ``H`` is symmetric; ``what`` is its name in messages. The bound
+    lies between the ends.
     """
     own = np.diag(np.diag(H))  # a semidefinite H proves its bound in the limit
     problem = f"{what} is not positive definite, so it proves nothing."
@@ -152,8 +143,9 @@ def complete_square(
     rest = largest * proof.inverse_form(Z.T)
     image = arithmetic.product(R, X)
     defect = arithmetic.enclosure(arithmetic.apply(X.T, image), np.eye(len(H)))
-    slack = (defect * shifted).total() - up_to(rest)
-    return Square(arithmetic, kappa, anchored(arithmetic, B, image), slack)
+    over = arithmetic.enclosure(anchored(arithmetic, B, image), np.diag(floors.near)).diagonal()
+    short: Enclosure = floors.rest - over
+    return (short * (2.0 * kappa)).total() + (defect * shifted).total() - up_to(rest)
 
 
 def tradeoff_bound(
@@ -177,10 +169,9 @@ def tradeoff_bound(
     if not len(on):
         return exactly(0.0)  # no criterion is negative
     H, weights = H[np.ix_(on, on)], 1.0 - np.eye(k) if weights is None else weights
-    square = complete_square(arithmetic, R, B[:, on], kappa[on], H, "H")
+    square = complete_square(arithmetic, R, B[:, on], kappa[on], H, floors[on])
     penalty, outside = conjugate(criterion, H, weights[np.ix_(on, on)])
-    bound: Enclosure = (square.value(floors[on]) - penalty) / outside
-    return bound
+    return (square - penalty) / outside
 
 
 def anchored(arithmetic: Arithmetic, B: Array, image: Any) -> Any:

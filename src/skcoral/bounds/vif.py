@@ -37,13 +37,13 @@ def limited_room(
     if not weights.any():
         raise CertificateError("the weights of a limit on the VIF are all zero.")
     kappa = outputs.scaled(weights)
-    square = complete_square(arithmetic, R, outputs.B, kappa, H, "`vif_H`")
+    square = complete_square(arithmetic, R, outputs.B, kappa, H, outputs.floors, "`vif_H`")
     left = arithmetic.enclosed(Y, Y.T, minus=-H).size()
     np.fill_diagonal(left, 0.0)
     own = exactly(s) * np.diag(Y) * 2.0
     spent = exactly(Y).square().total() + exactly(left).total()
     spent = spent + (exactly(s).square() * limit - own).total()
-    room = (spent - square.value(outputs.floors)) * 0.5
+    room = (spent - square) * 0.5
     return room / (outputs.length * kappa).total()
 
 

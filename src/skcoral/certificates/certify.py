@@ -39,7 +39,7 @@ from skcoral.core.results import (
     Status,
     Threshold,
 )
-from skcoral.core.solution import Budget, Certificate, Solution, VifLimit
+from skcoral.core.solution import Budget, Certificate, Floors, Solution, VifLimit
 from skcoral.core.tolerances import (
     EXACT_TOL,
     FLOOR_TOL,
@@ -338,18 +338,12 @@ def _warn(result: Decorrelation) -> None:
             f"the largest fidelities after {result.n_iter} steps; a larger max_iter may help, "
             f"{digits}."
         )
-    elif isinstance(goal, VifLimit):
-        told = (
-            f"every variable keeps {result.rho_min.min():.9g} with no VIF above {goal.max_vif:g}, "
-            f"but only floors above {goal.rho_upper:.9g} are proved to exceed this limit: nearly "
-            "collinear variables leave no more digits."
-        )
-    elif isinstance(goal, Budget) and goal.rho_upper - result.rho_min.max() > OPTIMAL_GAP:
+    elif not isinstance(goal, Floors) and goal.rho_upper - result.rho_min.max() > OPTIMAL_GAP:
         floor = float(result.rho_min.max())
         told = (
-            f"the common floor {floor:.9g} is within the budget, but only floors above "
+            f"every variable keeps {floor:.9g} within the limit, but only floors above "
             f"{goal.rho_upper:.9g} are proved to exceed it: a gap of {goal.rho_upper - floor:.2e} "
-            "is open."
+            f"is open."
         )
     else:
         told = (

@@ -45,7 +45,6 @@ _ARRAY_KINDS = "bifU"  # truth values, whole numbers, floats and text; nothing t
 _WORDS = {"inf", "-inf", "nan"}  # numbers that JSON does not have
 _NOT_KNOWN = ("prices", "weights")  # of restricted answers, which are NaN then
 _LARGEST_COUNT = 2**53  # beyond it a float does not hold every whole number
-_DIGITS = 40  # of a whole number: longer ones only take time and memory
 
 
 def sealed(kind: str, version: int, content: Any) -> str:
@@ -58,9 +57,7 @@ def unsealed(data: bytes | str, kind: str, version: int, parts: set[str]) -> dic
     """The content of a file of this kind and version with these parts, if its checksum fits."""
     text = data.decode("utf-8") if isinstance(data, bytes) else data
     try:
-        envelope = json.loads(
-            text, parse_constant=_no_constant, parse_int=_whole, object_pairs_hook=_unique
-        )
+        envelope = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
     except DAMAGED as error:
         raise ValueError(f"truncated, or not a {kind} file ({str(error)[:200]})") from error
     if not isinstance(envelope, dict) or envelope.get("format") != kind:
@@ -90,12 +87,6 @@ def checksum(content: Any) -> str:
 
 def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number of JSON")
-
-
-def _whole(text: str) -> int:
-    if len(text) > _DIGITS:
-        raise ValueError(f"{text[:20]}… is a whole number of {len(text)} digits")
-    return int(text)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

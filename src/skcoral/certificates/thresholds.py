@@ -79,9 +79,10 @@ def _full_rank(ledger: Ledger, result: Threshold, R: Array, arithmetic: Arithmet
     weights, S, on = multipliers_and_matrix(arrays, ("weights", "S"), p)
     total = exactly(weights).total()
     ledger.within("weights", (total - 1.0).size(), REPORTED_TOL)
-    square = complete_square(arithmetic, R, np.eye(p)[:, on], weights[on], S, "S")
     near = result.upper  # the bound less this keeps its digits
-    upper = square.value(floors_of(np.full(len(on), near))) * -0.5 / total + near
+    floors = floors_of(np.full(len(on), near))
+    square = complete_square(arithmetic, R, np.eye(p)[:, on], weights[on], S, floors, "`S`")
+    upper = square * -0.5 / total + near
     if result.status == "optimal":  # nothing is said of the mean while the threshold is open
         most = mean_room(arrays, outputs, R, arithmetic).upper
         ledger.within("largest mean fidelity", most, MEAN_TOL)

@@ -1,0 +1,158 @@
+"""Every number of a claim, falsified just beyond its tolerance and just within it.
+
+All other claims are made to hold, so that the falsified one is the reason for the refusal. A
+tolerance three times as wide or as narrow fails here. The ordinary suite takes each number of some
+kinds of results, the slow one those of all kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from skcoral.certificates import check
+from skcoral.core.lowrank import FactoredCorrelation
+
+from .conftest import R, broken, failed, honest, with_arrays
+from .results import KINDS, about
+
+LARGE = ["large, squared", "large, absolute"]
+Lies = Iterator[tuple[Any, str, bool]]
+
+
+def nudged(value: Any, step: float) -> Any:
+    """A number, or an array in one place that is finite, moved by a step."""
+    if isinstance(value, FactoredCorrelation):
+        return FactoredCorrelation(nudged(value.factor, step))
+    out = np.array(value)
+    out.flat[place_in(out)] += step
+    return out if out.ndim else float(out)
+
+
+def place_in(value: Any) -> int:
+    places = np.flatnonzero(np.isfinite(np.ravel(value)))
+    return int(places[min(5, len(places) - 1)])
+
+
+def moved(result: Any, field: str, steps: dict[float, bool], claim: str = "") -> Lies:
+    for step, wrong in steps.items():
+        yield (
+            replace(result, **{field: nudged(getattr(result, field), step)}),
+            claim or field,
+            wrong,
+        )
+
+
+def with_goal(result: Any, claim: str, values: dict[str, dict[float, bool]]) -> Lies:
+    for name, steps in values.items():
+        for value, wrong in steps.items():
+            yield replace(result, goal=replace(result.goal, **{name: value})), claim, wrong
+
+
+def both_sides(size: float, most: float = 0.3) -> dict[float, bool]:
+    return {3 * size: True, -3 * size: True, most * size: False, -most * size: False}
+
+
+def lies_about(name: str, result: Any, matrix: Any) -> Lies:
+    """Changes of one number, the claim that they are refused by, and whether they are."""
+    is_threshold, low = not hasattr(result, "objective"), "rank" in result.certificate.info
+    by_factor = "factor" in result.certificate.arrays
+    scale = 1.0 if is_threshold else max(1.0, result.objective)
+    goal = type(getattr(result, "goal", None)).__name__
+    if name == "fidelity":
+        yield from moved(result, name, both_sides(1e-9))
+    elif is_threshold and name in ("lower", "upper"):
+        step, side = 1e-9 if low else 1e-12, 1 if name == "lower" else -1
+        value = getattr(check(result, matrix), name)
+        for size, wrong in ((5 * step, True), (0.3 * step, False), (-3e-9, True), (-3e-10, False)):
+            yield replace(result, **{name: value + side * size}), name, wrong
+    elif is_threshold and name == "tol":
+        yield from moved(result, name, {5e-7: True, -1.0: True, -float(result.tol): True})
+    elif is_threshold and name == "weights":
+        yield from moved(result, name, {1e-15: True, -1e-15: True})
+    elif is_threshold:
+        return
+    elif name == "correlation":
+        yield from moved(result, name, both_sides(1e-9))
+    elif name == "objective":
+        yield from moved(result, name, both_sides(1e-9 * scale))
+    elif name == "lower" and result.certificate.is_exact:
+        yield from moved(result, "lower_bound", {1e-300: True}, "lower bound")
+    elif name == "lower":
+        proved = replace(result, lower_bound=check(result, matrix).lower)
+        large = max(1.0, proved.lower_bound)
+        steps = {3e-9 * scale: True, 0.5e-9 * scale: False}
+        steps |= {-3e-7 * large: True, -0.5e-7 * large: False}
+        yield from moved(proved, "lower_bound", steps, "lower bound")
+    elif name in ("prices", "weights") and np.isfinite(getattr(result, name)).any():
+        near = 1e-6 if by_factor or result.is_restricted else 1e-9 if name == "prices" else 0.0
+        value = getattr(result, name)
+        size = max(1.0, abs(float(value[place_in(value)])))
+        steps = {3 * near * size + 1e-15 * size: True, 0.1 * near * size: near == 0.0}
+        yield from moved(result, name, {step: wrong for step, wrong in steps.items() if step})
+    elif name == "goal" and goal == "Budget":
+        top, spent = result.goal.rho_upper, float(result.objective)
+        budgets = {spent - 5e-9 * scale: True} if spent > 1e-6 else {}
+        yield from with_goal(result, "budget", {"budget": budgets})
+        below = {top - 5e-9: True} if top < 1 else {}
+        yield from with_goal(result, "largest floor", {"rho_upper": below})
+    elif name == "goal" and goal == "VifLimit":
+        unique, top = 1.0 / result.goal.largest_vif, result.goal.rho_upper
+        steps = both_sides(1e-9, 0.2)
+        largest = {1.0 / (unique + step): wrong for step, wrong in steps.items()}
+        yield from with_goal(result, "largest VIF", {"largest_vif": largest})
+        tops = {top + step: wrong for step, wrong in steps.items()}
+        yield from with_goal(result, "largest floor", {"rho_upper": tops})
+
+
+NAMES = [
+    "fidelity",
+    "correlation",
+    "objective",
+    "lower",
+    "upper",
+    "tol",
+    "prices",
+    "weights",
+    "goal",
+]
+ALL = [*KINDS, *LARGE]
+CASES = [
+    pytest.param(name, kind, marks=() if (i + j) % 5 == 0 or "budget" in kind else pytest.mark.slow)
+    for i, name in enumerate(NAMES)
+    for j, kind in enumerate(ALL)
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_numbers_at_their_tolerance(name: str, kind: str) -> None:
+    result, matrix = about(kind)
+    for lie, claim, wrong in lies_about(name, result, matrix):
+        broken(lie, *[claim] * wrong, matrix=matrix)
+
+
+def test_a_limit_that_is_exceeded() -> None:
+    result = honest("vif")
+    unique = 1.0 / result.goal.largest_vif
+    for limit, wrong in ((1 / (unique + 3e-9), True), (1 / (unique + 0.3e-9), False), (0.0, True)):
+        goal = replace(result.goal, max_vif=limit)
+        assert ("VIF" in failed(replace(result, goal=goal))) == wrong, limit
+
+
+def test_the_two_sides_of_a_threshold() -> None:
+    th, edge = honest("threshold"), about("wide, threshold")[0]
+    heavy = th.weights * (1 + 5e-9)
+    broken(replace(with_arrays(th, weights=heavy), weights=heavy), "weights")
+    turned = th.T.copy()
+    turned[:, 0] += 5e-8 * turned[:, 1]
+    assert "uncorrelated" in failed(replace(th, T=turned, fidelity=np.diag(R @ turned)))
+    matrix, kappa = about("wide, threshold")[1], edge.certificate.arrays["kappa"]
+    weak = with_arrays(edge, kappa=0.9 * kappa)
+    above = check(weak, matrix).upper
+    assert above > edge.upper + 1e-6
+    broken(weak, "upper", "gap", matrix=matrix)
+    broken(replace(weak, upper=above), matrix=matrix)
