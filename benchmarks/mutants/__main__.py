@@ -34,19 +34,20 @@ from running import Collected, names_used
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src/skcoral"
 TESTS = {
-    "bounds": ["tests/certificates", "tests/solvers/singular/test_rank_bound.py"],
+    "bounds": ["tests/bounds", "tests/certificates", "tests/solvers/singular/test_rank_bound.py"],
     "certificates": [
         "tests/certificates",
+        "tests/bounds",
         "tests/solvers/singular/test_rank_bound.py",
         "tests/solvers/singular/test_rank_factors.py",
     ],
-    "solvers/exact": ["tests/solvers/exact", "tests/certificates/test_falsified_values.py"],
+    "solvers/exact": ["tests/solvers/exact", "tests/certificates/test_claims.py"],
     "solvers/tradeoff": ["tests/solvers/tradeoff", "tests/test_choosing.py"],
     "solvers/singular": ["tests/solvers/singular", "tests/certificates/test_singular.py"],
-    "solvers/support": ["tests/solvers/support", "tests/certificates/test_falsified_values.py"],
+    "solvers/support": ["tests/solvers/support", "tests/certificates/test_claims.py"],
     "stability": ["tests/stability"],
     "data": ["tests/data", "tests/estimator", "tests/core/test_measures.py"],
-    "tolerances": ["tests/certificates", "tests/core/test_tolerances.py"],
+    "tolerances": ["tests/certificates", "tests/bounds", "tests/core/test_tolerances.py"],
 }
 JUDGEMENTS = (
     *("core/problem", "core/lowrank", "core/requirements", "core/deficiency", "core/validation"),

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import scipy.linalg as sla
 
+from certificates.conftest import ANCHORS, PAIRS, R, honest
 from skcoral.bounds.arithmetic import Enclosure, Floats
 from skcoral.bounds.exact import floor_room, mean_room
 from skcoral.bounds.frame import threshold_bound
@@ -29,8 +30,6 @@ from skcoral.certificates.evaluation import Attained, FactorOutputs, Outputs, ev
 from skcoral.core.solution import Certificate
 from skcoral.datasets import make_system
 from skcoral.exceptions import CertificateError
-
-from .conftest import ANCHORS, PAIRS, R, honest
 
 P = 6
 WIDTH = 1e-14  # relative to the terms of a sum: some roundings

@@ -9,6 +9,9 @@ import flint
 import numpy as np
 import pytest
 
+from certificates.conftest import ANCHORS, R, failed, honest
+from certificates.test_singular import HONEST as SINGULAR
+from certificates.test_singular import R as SINGULAR_R
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.vif import least_unique, limited_room, proved_floor
 from skcoral.certificates import check, prove
@@ -16,10 +19,7 @@ from skcoral.certificates.evaluation import Outputs
 from skcoral.core.solution import Certificate, Floors, VifLimit
 from skcoral.exceptions import CertificateError
 
-from .conftest import ANCHORS, R, failed, honest
 from .test_inequalities import WIDTH, P, contains, exact, spd
-from .test_singular import HONEST as SINGULAR
-from .test_singular import R as SINGULAR_R
 
 pytestmark = pytest.mark.usefixtures("many_bits")
 

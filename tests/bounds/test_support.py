@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.linalg as sla
 
+from certificates.conftest import R, honest
 from skcoral import decorrelate
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.support import support_bound
@@ -16,7 +17,6 @@ from skcoral.core.solution import Certificate
 from skcoral.datasets import make_system
 from skcoral.exceptions import CertificateError
 
-from .conftest import R, honest
 from .test_inequalities import P, conjugate_of, spd
 
 MASK = np.eye(P) + np.eye(P, k=1) + np.eye(P, k=-2) > 0
