@@ -2,9 +2,9 @@
 
     python benchmarks/scale.py --rows 20000000
 
-Makes a file of correlated columns, then measures, each in a process of its own: a fit through
-``skcoral.tables.open_table``, a transformation to a second file, and a plain NumPy pass over the
-same file (sums and cross products, batch by batch) as the yardstick. The files are removed.
+Makes a file of correlated columns, then measures, each in a process of its own: a fit to its
+batches, a transformation to a second file, and a plain NumPy pass over the same file (sums and
+cross products, batch by batch) as the yardstick. The files are removed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -42,31 +44,44 @@ def make(path: Path, rows: int) -> dict[str, float]:
     return {"rows": rows}
 
 
+def frames(path: Path) -> Iterator[Any]:
+    """The rows of a file, batch by batch; page by page, whatever the size of its row groups."""
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(path, pre_buffer=False, buffer_size=2**18)
+    for batch in file.iter_batches(batch_size=2**16):
+        yield batch.to_pandas()
+
+
 def fit(path: Path) -> dict[str, float]:
     from skcoral import CORAL
     from skcoral.models import save_model
-    from skcoral.tables import open_table
 
-    coral = CORAL().fit(open_table(path, keep=False).frames())
+    coral = CORAL().fit(frames(path))
     save_model(coral, path.with_suffix(".json"))
     return {"rows": coral.n_samples_seen_, "threshold": coral.threshold_.value}
 
 
 def transform(path: Path) -> dict[str, float]:
-    from skcoral.models import load_model
-    from skcoral.tables import open_table, transform_table
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    coral = load_model(path.with_suffix(".json"))
-    table = open_table(path, keep=False)
-    return {"rows": transform_table(table, coral, path.with_name("outputs.parquet"))}
+    from skcoral.models import load_model
+
+    coral, rows = load_model(path.with_suffix(".json")), 0
+    schema = pq.read_schema(path)
+    with pq.ParquetWriter(path.with_name("outputs.parquet"), schema, use_dictionary=False) as out:
+        for frame in frames(path):
+            outputs = coral.transform(frame)
+            out.write_table(pa.table(list(outputs.T), schema=schema))
+            rows += len(outputs)
+    return {"rows": rows}
 
 
 def check(path: Path) -> dict[str, float]:
     """Outputs read back: correlation matrix of what is on disk, by another road."""
-    from skcoral.tables import open_table
-
     total, product, n = np.zeros(COLUMNS), np.zeros((COLUMNS, COLUMNS)), 0
-    for frame in open_table(path.with_name("outputs.parquet"), keep=False).frames():
+    for frame in frames(path.with_name("outputs.parquet")):
         X = frame.to_numpy()
         total, product, n = total + X.sum(axis=0), product + X.T @ X, n + len(X)
     C = product - np.outer(total, total) / n
@@ -92,8 +107,7 @@ def load_libraries() -> None:
     import pyarrow.dataset
     import pyarrow.parquet  # noqa: F401
 
-    import skcoral.models.files
-    import skcoral.tables  # noqa: F401
+    import skcoral.models.files  # noqa: F401
 
 
 STEPS = {"fit": fit, "transform": transform, "check": check, "numpy": numpy_pass}

@@ -59,12 +59,12 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def all_cells(path: Path) -> int:
-    table = open_table(path, keep=False)
+    table = open_table(path)
     return sum(len(cells) for batch in table.batches() for cells in batch.columns)
 
 
 def all_numbers(path: Path, columns: int) -> int:
-    table = open_table(path, keep=False)
+    table = open_table(path)
     parts = (cells for batch in table.batches() for cells in batch.columns[:columns])
     return sum(len(table.numbers(cells)[0]) for cells in parts)
 

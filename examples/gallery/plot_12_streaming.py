@@ -29,7 +29,6 @@ import pyarrow.parquet as pq
 
 from skcoral import CORAL, threshold
 from skcoral.data.moments import Moments
-from skcoral.tables import open_table, transform_table
 
 NAMES = [f"sensor_{k + 1}" for k in range(8)]
 ROWS, BATCH = 200_000, 20_000
@@ -43,19 +42,25 @@ def batches(offset=300.0, rows=ROWS, seed=0):
 
 
 folder = Path(tempfile.mkdtemp())
-with pq.ParquetWriter(
-    folder / "sensors.parquet", pa.schema([(n, pa.float64()) for n in NAMES])
-) as file:
+SCHEMA = pa.schema([(name, pa.float64()) for name in NAMES])
+with pq.ParquetWriter(folder / "sensors.parquet", SCHEMA) as file:
     for rows in batches():
         file.write_table(pa.table(dict(zip(NAMES, rows.T, strict=True))))
 
 # %%
-# Fit and transform the file; neither step ever holds all rows. The output file appears when it is
-# complete.
+# Fit and transform the file; neither step ever holds all rows. At the terminal, ``coral fit`` and
+# ``coral transform`` do the same.
 
-table = open_table(folder / "sensors.parquet", keep=False)
-coral = CORAL(rho_min=0.95).fit(table.frames())
-transform_table(table, coral, folder / "decorrelated.parquet")
+
+def frames():
+    for batch in pq.ParquetFile(folder / "sensors.parquet").iter_batches():
+        yield batch.to_pandas()
+
+
+coral = CORAL(rho_min=0.95).fit(frames())
+with pq.ParquetWriter(folder / "decorrelated.parquet", SCHEMA) as out:
+    for frame in frames():
+        out.write_table(pa.table(dict(zip(NAMES, coral.transform(frame).T, strict=True))))
 print(coral.summary())
 
 numbers = 1 + 8 + 8 * 9 // 2

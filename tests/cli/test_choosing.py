@@ -186,27 +186,6 @@ def test_the_screen_says_which_units(main, iris_csv, tmp_path):
     )
 
 
-def test_a_workbook_explains_itself(main, wine_file, tmp_path):
-    out, plain = tmp_path / "out.xlsx", tmp_path / "out.csv"
-    assert main("fit", wine_file, "--rho-min", 0.9, "-o", out)[0] == 0
-    assert main("fit", wine_file, "--rho-min", 0.9, "-o", plain)[0] == 0
-    book = pd.read_excel(out, sheet_name=None, engine="calamine")
-    first, *others = book
-    assert others == ["fidelity", "correlations before", "correlations after", "made of"]
-    X, Y = pd.read_csv(wine_file), pd.read_csv(plain)
-    np.testing.assert_allclose(book[first], Y)
-    before = book["correlations before"].set_index("variable")
-    after = book["correlations after"].set_index("variable")
-    np.testing.assert_allclose(before, X.corr(), atol=1e-12)
-    np.testing.assert_allclose(after, Y.corr(), atol=1e-12)
-    fidelity = book["fidelity"].set_index("variable")
-    np.testing.assert_allclose(fidelity["fidelity"], X.corrwith(Y), atol=1e-12)
-    np.testing.assert_allclose(fidelity["VIF before"], np.diag(np.linalg.inv(X.corr())))
-    made_of = book["made of"].set_index("standardised source")
-    Z = (X - X.mean()) / X.std()
-    np.testing.assert_allclose(Z @ made_of, Y, atol=1e-9)
-
-
 def test_support_by_a_number_is_about_the_matrix_that_is_solved_for(answer, tmp_path):
     rng = np.random.default_rng(4)
     n = 200

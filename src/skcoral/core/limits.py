@@ -76,9 +76,7 @@ class Limits:
     # each of 100,000 columns; text is read in blocks of that size.
     sheet_cells: ClassVar[int] = 10_000_000
     workbook_memory: ClassVar[int] = 1536 * MB
-    record_bytes: ClassVar[int] = (
-        3 * MB
-    )  # 30 for each of 100,000 columns; text comes in such blocks
+    record_bytes: ClassVar[int] = 3 * MB
     unpacked_ratio: ClassVar[int] = 1000
 
     @property

@@ -140,15 +140,13 @@ class _Reader:
             csv.field_size_limit(usual)
             text.detach()
 
-    def batches(self, size: int, places: Sequence[int] | None) -> Iterator[Batch]:
+    def batches(self, size: int) -> Iterator[Batch]:
         """Read the rows from the start."""
         self.skipped.clear()
-        chosen = range(len(self.names)) if places is None else places
         with self._opened() as (binary, packed, n_bytes):
             for lines, cells in self._rows(binary, packed):
-                columns = [cells.column(j) for j in chosen]
                 fraction = min(1.0, packed.tell() / max(n_bytes, 1))
-                yield from Batch(lines, columns, fraction).parts(size)
+                yield from Batch(lines, cells.columns, fraction).parts(size)
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[tuple[Any, Any, int]]:

@@ -50,7 +50,6 @@ def open_table(
     encoding: str | None = None,
     sheet: str | None = None,
     na: Sequence[str] = (),
-    keep: bool = True,
 ) -> Table:
     r"""Open a table: a file, ``"-"`` for standard input, or bytes.
 
@@ -68,8 +67,6 @@ def open_table(
         Sheet of a workbook; the first that holds a table by default.
     na : sequence of str
         Marks of missing values besides those in `skcoral.tables.cells.MISSING`.
-    keep : bool, default=True
-        Keep up to 256 MiB of cells, so that the file is parsed once and not in every pass.
 
     Returns
     -------
@@ -118,7 +115,7 @@ def open_table(
         else:
             how["separator"] = separator or ("\t" if named == "tsv" else None)
             table = open_text(found, stream, **how)
-    return replace(table, read=keeping(table.read) if keep else table.read, na=tuple(na))
+    return replace(table, read=keeping(table.read), na=tuple(na))
 
 
 def sheet_names(

@@ -31,7 +31,6 @@ Format = Literal["csv", "tsv", "parquet", "excel", "stata"]
 BATCH_ROWS = 20_000
 #: Rows of many columns come in smaller batches.
 BATCH_CELLS = 2_000_000
-_FRAME_CELLS = 2**20
 _FEW_ROWS = 100  # a call for each column takes longer than its numbers
 #: Bytes of cells that are kept after the first pass; larger tables are parsed in every pass.
 KEPT_BYTES = 2**28
@@ -51,17 +50,15 @@ class Batch:
         columns = [selected(cells, chosen) for cells in self.columns]
         return replace(self, rows=np.asarray(self.rows)[chosen].tolist(), columns=columns)
 
-    def parts(self, size: int, places: Sequence[int] | None = None) -> Iterator[Batch]:
-        """The batch in parts of at most ``size`` rows, of some of its columns."""
-        columns = self.columns if places is None else [self.columns[j] for j in places]
+    def parts(self, size: int) -> Iterator[Batch]:
+        """The batch in parts of at most ``size`` rows."""
         for start in range(0, len(self.rows), size):
             rows = self.rows[start : start + size]
-            yield Batch(rows, [c.slice(start, size) for c in columns], self.fraction)
+            yield Batch(rows, [c.slice(start, size) for c in self.columns], self.fraction)
 
 
-#: Reads the rows from the start, at most so many at a time; only some columns where these are
-#: given by their places.
-Read = Callable[[int, Sequence[int] | None], Iterator[Batch]]
+#: Reads the rows from the start, at most so many at a time.
+Read = Callable[[int], Iterator[Batch]]
 
 
 @dataclass(frozen=True)
@@ -132,27 +129,11 @@ class Table:
                 )
         return values.T
 
-    def batches(
-        self, size: int = BATCH_ROWS, columns: Sequence[str] | None = None
-    ) -> Iterator[Batch]:
-        """Read the rows from the start, at most ``size`` at a time, fewer of many columns.
-
-        Of the ``columns`` that are named, or of all.
-        """
-        places = None if columns is None else [self.index(name) for name in columns]
-        width = len(self.names if places is None else places)
-        batches = self.read(max(1, min(size, BATCH_CELLS // max(1, width))), places)
+    def batches(self, size: int = BATCH_ROWS) -> Iterator[Batch]:
+        """Read the rows from the start, at most ``size`` at a time, fewer of many columns."""
+        batches = self.read(max(1, min(size, BATCH_CELLS // len(self.names))))
         totals = {row for row, _ in self.totals}
         return (batch.without(totals) for batch in batches) if totals else batches
-
-    def part(self, names: Sequence[str]) -> Table:
-        """The table of some columns."""
-        places = [self.index(name) for name in names]
-
-        def read(size: int, chosen: Sequence[int] | None) -> Iterator[Batch]:
-            return self.read(size, places if chosen is None else [places[j] for j in chosen])
-
-        return replace(self, names=tuple(names), read=read)
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -166,52 +147,17 @@ class Table:
         hint = f"Did you mean {near[0]!r}?" if near else f"It has: {listing(self.names)}."
         raise InvalidTableError(f"{self.label}: there is no column {name!r}.\n{hint}")
 
-    def frames(
-        self,
-        columns: Sequence[str] | None = None,
-        *,
-        sample_weight: str | None = None,
-        size: int | None = None,
-    ) -> Iterator[Any]:
-        r"""Data frames of numbers, batch by batch, as :meth:`skcoral.CORAL.fit` takes them.
-
-        Parameters
-        ----------
-        columns : sequence of str, optional
-            All of them by default; a cell that is no number is an error.
-        sample_weight : str, optional
-            The column of the rows' weights: pairs of frames and weights are given then.
-        size : int, optional
-            Rows of a batch; 8 MiB of numbers by default.
-
-        Examples
-        --------
-        >>> from skcoral.tables import open_table
-        >>> table = open_table(b"a,b\n1,2\n2,4.5\n3,5\n")
-        >>> [frame.shape for frame in table.frames(size=2)]
-        [(2, 2), (1, 2)]
-        """
-        import pandas as pd
-
-        chosen = [name for name in columns or self.names if name != sample_weight]
-        wanted = chosen if sample_weight is None else [*chosen, sample_weight]
-        if len(set(wanted)) < len(wanted):
-            raise InvalidTableError(f"{self.label}: a column is chosen more than once.")
-        for batch in self.batches(size or max(1, _FRAME_CELLS // max(1, len(wanted))), wanted):
-            frame = pd.DataFrame(self.finite(batch.columns, batch.rows, wanted), columns=wanted)
-            yield frame if sample_weight is None else (frame[chosen], frame[sample_weight])
-
     def cells(self, name: str) -> list[Any]:
         """All cells of one column, as Python objects."""
-        return [c for batch in self.batches(columns=[name]) for c in plain_cells(batch.columns[0])]
+        j = self.index(name)
+        return [cell for batch in self.batches() for cell in plain_cells(batch.columns[j])]
 
     def to_numpy(self, columns: Sequence[str]) -> Array:
         """Some columns as numbers, NaN where there is none."""
-        parts = (
-            np.column_stack([numbers for numbers, _ in self.numbers_of_all(batch.columns)])
-            for batch in self.batches(columns=columns)
-        )
-        return np.concatenate(list(parts))
+        places = [self.index(name) for name in columns]
+        parts = ([batch.columns[j] for j in places] for batch in self.batches())
+        numbers = (np.column_stack([n for n, _ in self.numbers_of_all(part)]) for part in parts)
+        return np.concatenate(list(numbers))
 
     def to_frame(self) -> pd.DataFrame:
         """All rows as a pandas DataFrame: number columns as float, the others as they came."""
@@ -235,16 +181,16 @@ def keeping(read: Read) -> Read:
     """Read a table and keep its batches if they are small enough, so that it is parsed once."""
     cache: list[Batch] | None = None
 
-    def batches(size: int, places: Sequence[int] | None) -> Iterator[Batch]:
+    def batches(size: int) -> Iterator[Batch]:
         nonlocal cache
         if cache is not None:
             for batch in cache:
-                yield from batch.parts(size, places)
+                yield from batch.parts(size)
             return
         seen: list[Batch] = []
         n_bytes = 0
-        for batch in read(size, None):
-            yield from batch.parts(size, places)
+        for batch in read(size):
+            yield batch
             n_bytes += sum(cells.nbytes for cells in batch.columns)
             if n_bytes <= KEPT_BYTES:
                 seen.append(batch)

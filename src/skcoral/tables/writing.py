@@ -84,7 +84,7 @@ def table_writer(
     if kind == "parquet":
         return _ParquetWriter(stream, names)
     if kind == "excel":
-        return ExcelWriter(stream, names)
+        return _ExcelWriter(stream, names)
     separator, decimal, encoding = ",", ".", "utf-8"
     if like is not None:
         separator, decimal, encoding = like.separator, like.decimal, like.encoding
@@ -265,28 +265,20 @@ class _ParquetWriter:
         self._parts.pass_on()
 
 
-class ExcelWriter:
-    """A workbook: the table in its first sheet, and others that explain it."""
+class _ExcelWriter:
+    """A workbook of one sheet."""
 
     def __init__(self, stream: BinaryIO, names: Sequence[str]) -> None:
         import openpyxl
 
         self._parts = _Parts(stream)
         self._book = openpyxl.Workbook(write_only=True)
-        self._begin("coral", names)
-
-    def _begin(self, title: str, names: Sequence[str]) -> None:
-        self._sheet = self._book.create_sheet(title)
+        self._sheet = self._book.create_sheet("coral")
         self._sheet.append([self._cell(name) for name in names])
         self._rows = 1
 
-    def add_sheet(self, title: str, names: Sequence[str], columns: Sequence[Any]) -> None:
-        """Write one more sheet; the one before it is complete then."""
-        self._begin(title, names)
-        self.write(columns)
-
     def write(self, columns: Sequence[Any]) -> None:
-        """Write some rows of the sheet that was begun last."""
+        """Write some rows."""
         cells = [plain_cells(_as_arrow(column)) for column in columns]
         self._rows += len(cells[0])
         if self._rows > _EXCEL_ROWS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePath
@@ -15,9 +15,7 @@ from skcoral.estimator import CORAL
 from skcoral.estimator.rows import named_rows
 from skcoral.exceptions import InvalidTableError
 from skcoral.tables.transforming import (
-    Sheet,
     columns_with_outputs,
-    explaining_sheets,
     write_matrix,
     write_transformed,
 )
@@ -65,15 +63,13 @@ class Fit:
         if data.matrix is not None:
             write_matrix(stream, path, data.names, result.names, self.model.T_, like=data.table)
             return
-        sheets = explaining_sheets(result, self.measured, data.names)
-        write_outputs(
+        _write_rows(
             data,
             self.model,
             stream,
             path,
             keep_sources=keep_sources,
             drop_incomplete=drop_incomplete,
-            sheets=sheets,
         )
 
     def report(self, *, command: str, notes: Sequence[str], **how: Any) -> str:
@@ -118,6 +114,27 @@ class Fit:
 
 
 def write_outputs(
+    data: Dataset, model: CORAL, stream: BinaryIO, path: str, **how: Any
+) -> Measured | None:
+    """Write the rows of a table with the outputs of a model, and measure the effect on them.
+
+    None where rows are few or columns constant in them. Incomplete rows are noted in the dataset.
+    """
+    measurement = Measurement(data.names, model.result_.names)
+
+    def add(rows: Any, outputs: Any) -> None:
+        measurement.add(model.standardised(rows), outputs)
+
+    data.incomplete[:] = _write_rows(data, model, stream, path, on_rows=add, **how)
+    if measurement.n_rows < 3:
+        return None
+    try:
+        return measurement.result(rows_given=data.content.n_rows)
+    except InvalidTableError:
+        return None
+
+
+def _write_rows(
     data: Dataset,
     model: CORAL,
     stream: BinaryIO,
@@ -125,47 +142,19 @@ def write_outputs(
     *,
     keep_sources: bool = False,
     drop_incomplete: bool = False,
-    sheets: Sequence[Sheet] | None = None,
-) -> Measured | None:
-    """Write the rows of a table with the outputs of a model, and the effect in further sheets.
-
-    The effect on these rows is measured where no ``sheets`` are given, and returned; None where
-    rows are few or columns constant in them, and incomplete rows are noted in the dataset.
-    """
-    measurement = Measurement(data.names, model.result_.names)
-
-    def add(rows: Any, outputs: Any) -> None:
-        measurement.add(model.standardised(rows), outputs)
-
-    def measured() -> Measured | None:
-        if measurement.n_rows < 3:
-            return None
-        try:
-            return measurement.result(rows_given=data.content.n_rows)
-        except InvalidTableError:
-            return None
-
-    def further_sheets() -> Sequence[Sheet]:
-        if sheets is not None:
-            return sheets
-        found = measured()
-        return [] if found is None else explaining_sheets(model.result_, found, data.names)
-
+    on_rows: Callable[[Any, Any], None] | None = None,
+) -> list[int]:
+    """Write the rows of a table with the outputs of a model; returns where incomplete ones are."""
     with data.progress("Writing") as tell:
-        places = write_transformed(
+        return write_transformed(
             stream,
             path,
             data.table,
             data.names,
             model,
             columns=columns_with_outputs(data.table.names, data.names, keep_sources=keep_sources),
-            on_rows=add if sheets is None else None,
+            on_rows=on_rows,
             on_batch=lambda batch: tell(batch.fraction),
-            sheets=further_sheets,
             drop_incomplete=drop_incomplete,
             numeric=data.numeric_texts,
         )
-    if sheets is not None:
-        return None
-    data.incomplete[:] = places
-    return measured()
