@@ -130,7 +130,7 @@ def test_measured_is_a_small_table_in_a_notebook():
     assert list(frame) == ["fidelity", "residual_before", "residual", "vif_before", "vif"]
     assert frame["residual"].max() == pytest.approx(found["largest_correlation"], abs=1e-9)
     assert frame["vif_before"].max() == pytest.approx(found["largest_vif_before"])
-    assert measured._repr_html_().count("<tr>") == 5
+    assert measured._repr_html_().count("<tr>") == 5  # the names of the columns stand apart
     assert repr(measured) == f"Measured({measured.headline()[:-1]})"
 
 

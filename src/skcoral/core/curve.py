@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from skcoral.core.arrays import Array, Frozen, read_only
 from skcoral.core.criteria import Criterion
-from skcoral.core.display import Drawn, Rows
+from skcoral.core.display import Drawn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,12 +76,6 @@ class Frontier(Drawn, Frozen):
         from skcoral.show.sentences import frontier_summary
 
         return frontier_summary(self)
-
-    def _glance(self) -> tuple[tuple[str, ...], Rows]:
-        columns = (self.rho_min, self.objective, self.worst_residual, self.mean_fidelity)
-        step = max(1, len(self) // 10)
-        rows = [(f"{row[0]:.4f}", *row[1:]) for row in zip(*columns, strict=True)]
-        return ("floor", "residual", "worst pair", "mean fidelity"), rows[::-step][::-1]
 
     def to_frame(self) -> pd.DataFrame:
         """One row per floor, one column per quantity."""

@@ -6,10 +6,9 @@ A class says its :meth:`Shown.summary` and :meth:`Shown._table`; everything else
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -17,11 +16,7 @@ if TYPE_CHECKING:
 
     from skcoral.core.arrays import Array
 
-Rows = Sequence[Sequence[Any]]
-_MOST_ROWS = 12
-_MIDNIGHT = re.compile(r" 00:00(:00(\.0+)?)?$")
-# No colours of its own: the text of a notebook is dark on light or light on dark.
-_CELL = "padding:.15em .8em .15em 0;text-align:{};border-bottom:1px solid rgba(128,128,128,.3)"
+_MOST_ROWS = 12  # of a table in a notebook
 
 
 def printable(text: str, keep: str = "") -> str:
@@ -68,22 +63,6 @@ def short(value: float, zero: float = 1e-12) -> str:
     return "0" if abs(value) < zero else f"{value:.4g}"
 
 
-def label_of(value: Any) -> str:
-    """The label of a row as people write it: a date at midnight is a date.
-
-    Examples
-    --------
-    >>> from datetime import datetime
-    >>> label_of(datetime(2020, 3, 31)), label_of(datetime(2020, 3, 31, 9, 30)), label_of("Q1")
-    ('2020-03-31', '2020-03-31 09:30:00', 'Q1')
-    """
-    import numpy as np  # not where the command only shows its help
-
-    text = str(value).replace("T", " ") if isinstance(value, np.datetime64) else str(value)
-    timed = isinstance(value, np.datetime64 | datetime)
-    return _MIDNIGHT.sub("", text) if timed else text
-
-
 class Fidelities:
     """A result with one fidelity for each output."""
 
@@ -121,14 +100,8 @@ class Shown:
         name, labels, columns = self._table()
         return pd.DataFrame(columns, index=pd.Index(labels, name=name))
 
-    def _glance(self) -> tuple[Sequence[str], Rows]:
-        """Header and rows of the small table of a notebook: a label first, then numbers."""
-        name, labels, columns = self._table()
-        header = [column.replace("_", " ") for column in (name, *columns)]
-        return header, list(zip(map(label_of, labels), *columns.values(), strict=True))
-
     def _repr_html_(self) -> str:
-        return html(type(self).__name__, self.summary(), *self._glance())
+        return html(type(self).__name__, self.summary(), self.to_frame)
 
 
 class Drawn(Shown):
@@ -161,30 +134,11 @@ class Drawn(Shown):
         return getattr(getattr(plotting, name), self._source)(self).plot(ax)
 
 
-def html(title: str, summary: str, header: Sequence[str], rows: Rows) -> str:
-    """A small HTML view without scripts or colours, every word from the data escaped."""
+def html(title: str, summary: str, to_frame: Callable[[], pd.DataFrame] | None) -> str:
+    """Summary and table in HTML without scripts or colours, every word from the data escaped."""
     said = "<br>".join(escape(printable(line)) for line in summary.split("\n"))
-    if not rows:
-        return f"<div><strong>{escape(title)}</strong><br>{said}</div>"
-    head = "".join(_cell("th", name, k) for k, name in enumerate(header))
-    body = "".join(
-        "<tr>" + "".join(_cell("td", cell, k) for k, cell in enumerate(row)) + "</tr>"
-        for row in rows[:_MOST_ROWS]
-    )
-    more = f"<small>and {len(rows) - _MOST_ROWS:,} more</small>" if len(rows) > _MOST_ROWS else ""
-    return (
-        f"<div><strong>{escape(title)}</strong><br>{said}"
-        f'<table style="border-collapse:collapse;margin:.5em 0"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table>{more}</div>"
-    )
-
-
-def _cell(kind: str, value: Any, column: int) -> str:
-    style = _CELL.format("right" if column else "left")
-    return f'<{kind} style="{style}">{escape(printable(_text(value)))}</{kind}>'
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return short(math.nan if value is None else float(value))
+    table = ""
+    if to_frame is not None and find_spec("pandas") is not None:
+        shown = to_frame().to_html(max_rows=_MOST_ROWS, float_format=short, border=0)
+        table = printable(shown, keep="\n")
+    return f"<div><strong>{escape(title)}</strong><br>{said}{table}</div>"

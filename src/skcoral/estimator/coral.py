@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skcoral.core.display import Drawn, Rows, html
+from skcoral.core.display import Drawn, html
 from skcoral.estimator.applying import (
     SourceCoefficients,
     in_container,
@@ -355,11 +355,9 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         check_is_fitted(self)
         return self.result_.to_frame()
 
-    def _glance(self) -> tuple[Any, Rows]:
-        return self.result_._glance() if self.__sklearn_is_fitted__() else ((), ())
-
     def _repr_html_(self) -> str:  # type: ignore[override]
-        return html(repr(self), self.summary(), *self._glance())
+        frame = self.to_frame if self.__sklearn_is_fitted__() else None
+        return html(repr(self), self.summary(), frame)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}

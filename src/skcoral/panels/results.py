@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, time
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from skcoral.core.arrays import Array
-from skcoral.core.display import Drawn, label_of
+from skcoral.core.display import Drawn
 from skcoral.estimator import CORAL
 from skcoral.exceptions import SkippedWindowsWarning, warn
 from skcoral.panels.solver import NUMBERS, Warned
@@ -133,15 +134,6 @@ class Panel(Drawn):
         lines.append(sentences.windows(*(self.columns[name] for name in figures)))
         return "\n".join(line for line in lines if line)
 
-    def _glance(self) -> tuple[tuple[str, ...], list[list[Any]]]:
-        names = ("status", "threshold", "min_fidelity", "objective")
-        labels = zip(*self.keys.values(), strict=True)
-        rows = [
-            [" · ".join(map(label_of, key)), *(self.columns[name][k] for name in names)]
-            for k, key in enumerate(labels)
-        ]
-        return ("window", *names), rows
-
 
 def window_columns(
     windows: Windows, figures: dict[str, Any], names: tuple[str, ...]
@@ -174,11 +166,19 @@ def _weakest(names: tuple[str, ...], at_lowest: Any) -> str:
     return names[places[0]] if len(places) else ""
 
 
+def _label(value: Any) -> str:
+    """The label of a row as people write it: a date at midnight is a date."""
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[s]").item()
+    at_midnight = isinstance(value, datetime) and value.time() == time()
+    return str(value.date() if at_midnight else value)
+
+
 def warn_about_windows(warned: Warned, columns: dict[str, Any], labels: Any) -> None:
     """Warn once for all windows of what single fits warn of, and of windows without a model."""
     for category, (message, windows) in warned.items():
         count = f"{len(windows)} window{'s' if len(windows) > 1 else ''}"
-        first = label_of(labels[windows[0]])
+        first = _label(labels[windows[0]])
         warn(f"{count}, first {first}: {message}", category)
     status, parts = columns["status"], []
     if not len(status):
@@ -193,7 +193,7 @@ def warn_about_windows(warned: Warned, columns: dict[str, Any], labels: Any) -> 
             k = int(where[0])
             few = f"{columns['rows'][k]} rows, {columns['missing'][k]} missing"
             why = few if kind == "short" else columns["reason"][k]
-            parts.append(f"{len(where)} {reason} (first: {label_of(labels[k])}, {why})")
+            parts.append(f"{len(where)} {reason} (first: {_label(labels[k])}, {why})")
     if parts:
         warn(
             f"{np.isin(status, ('short', 'refused')).sum()} of {len(status)} windows have no "
