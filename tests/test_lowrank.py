@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from skcoral.core import lowrank as _lowrank
-from skcoral.core.lowrank import FactoredCorrelation, largest_residuals
+from skcoral.core.linalg import largest_residuals
+from skcoral.core.lowrank import FactoredCorrelation
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3, 6])

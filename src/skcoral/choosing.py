@@ -11,9 +11,8 @@ import numpy as np
 
 from skcoral import api
 from skcoral.core.display import Shown, shortened
-from skcoral.core.lowrank import largest_residuals
+from skcoral.core.linalg import inflation_factors, largest_residuals
 from skcoral.core.matrix import Matrix, check_matrix
-from skcoral.core.measures import inflation_factors
 from skcoral.core.results import Decorrelation, Threshold
 from skcoral.core.validation import check_budget, check_common_floors, listing
 from skcoral.data.effects import Measured, rounded_down, vif_text

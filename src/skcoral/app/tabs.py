@@ -12,8 +12,7 @@ from skcoral.app import exports
 from skcoral.app.page import plain, show_picture
 from skcoral.app.problem import MOST_VARIABLES, Problem
 from skcoral.app.settings import current
-from skcoral.core.lowrank import strongest_pairs
-from skcoral.data.effects import Measured
+from skcoral.data.effects import Measured, strongest_pairs
 from skcoral.models.files import model_json
 from skcoral.show import svg
 from skcoral.show.report.facts import top_sources

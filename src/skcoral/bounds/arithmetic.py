@@ -26,7 +26,6 @@ from skcoral.core.linalg import slices, two_sum
 UNIT = 2.0**-53  # the largest relative error of one rounding
 WIDER = 1 + 1e-9  # covers all roundings of the computation of a radius: millions
 TINY = 1e-290  # more than all that underflow can take
-_MANY_DIGITS = 1e5  # times the unit rounding of 1e-16 stays below what is promised of a number
 PRECISION = 212  # bits: four times that of a float, so that rounding is never what fails
 
 _Multiply = Callable[[Any, Any], Array]
@@ -309,13 +308,3 @@ def _row_sums(A: Array) -> Array:
 
 def _column_sizes(B: Array) -> Array:
     return np.asarray(np.abs(B).max(axis=0, initial=0.0))
-
-
-def many_digits(dual: Array, T: Array, unit: float = 1.0) -> bool:
-    """Whether a dual point and a transformation are so large that rounding takes over.
-
-    ``unit`` is the size of what is proved.
-    """
-    steep = max(float(np.abs(dual).max(initial=0.0)) / unit, 1.0)
-    size = float(np.abs(T).max()) ** 2 * np.sqrt(len(T))  # roundings of a sum add up like this
-    return bool(steep * max(size, 1.0) > _MANY_DIGITS)

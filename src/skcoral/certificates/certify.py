@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.bounds.arithmetic import Floats, many_digits
+from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.frame import certified_factor
 from skcoral.bounds.rank import DualBound
 from skcoral.certificates.evaluation import (
@@ -29,7 +29,7 @@ from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.supports import claim_support
 from skcoral.core import criteria
 from skcoral.core.arrays import Array
-from skcoral.core.linalg import of_unit_variance, precise_product, raised_to_floors
+from skcoral.core.linalg import many_digits, of_unit_variance, precise_product, raised_to_floors
 from skcoral.core.problem import Problem
 from skcoral.core.results import (
     Decorrelation,

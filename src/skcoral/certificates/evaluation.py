@@ -17,7 +17,7 @@ from skcoral.bounds.support import support_bound
 from skcoral.bounds.tradeoff import Outputs, residual, tradeoff_bound
 from skcoral.certificates.reading import check_fields
 from skcoral.core.arrays import Array
-from skcoral.core.lowrank import largest_residuals
+from skcoral.core.linalg import largest_residuals
 from skcoral.core.results import (
     Decorrelation,
     RestrictedDecorrelation,

@@ -7,6 +7,8 @@ from argparse import Namespace
 from dataclasses import fields
 from typing import Any
 
+import numpy as np
+
 from skcoral import api, baselines
 from skcoral.choosing import MOST_CORRELATION, MOST_VIF, Choice, compare_floors, floors_within
 from skcoral.cli import console
@@ -15,11 +17,11 @@ from skcoral.cli.loading import record as record_of
 from skcoral.cli.parser import arguments
 from skcoral.cli.run import NOT_CERTIFIED, OK, in_options, without
 from skcoral.cli.threshold import describe_threshold, say_threshold, weight_text
-from skcoral.core import measures
 from skcoral.core.display import short, shortened
-from skcoral.core.lowrank import strongest_pairs, welch
+from skcoral.core.linalg import inflation_factors
+from skcoral.core.lowrank import welch
 from skcoral.core.results import Threshold
-from skcoral.data.effects import rounded_down, vif_text
+from skcoral.data.effects import rounded_down, strongest_pairs, vif_text
 from skcoral.workflow.dataset import Dataset
 
 _SHOWN = 4
@@ -79,8 +81,8 @@ def _regular(data: Dataset, th: Threshold) -> dict[str, Any]:
     return {
         "dependent": [],
         "redundant": [],
-        "condition_number": measures.condition_number(R),
-        "vif": dict(zip(data.names, measures.vif(R).tolist(), strict=True)),
+        "condition_number": float(np.linalg.cond(R)),
+        "vif": dict(zip(data.names, inflation_factors(R).tolist(), strict=True)),
         "threshold": describe_threshold(th),
         "methods": {
             name: {"min_fidelity": float(f.min()), "mean_fidelity": float(f.mean())}

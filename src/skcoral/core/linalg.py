@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,16 @@ from skcoral.core.arrays import (
     to_device,
     zeros,
 )
+from skcoral.core.lowrank import FactoredCorrelation
+from skcoral.core.tolerances import SINGULAR_TOL
 
 _EPS = float(np.finfo(np.float64).eps)
 _CHUNK = 256  # columns at a time, to bound the memory of exact products
+_MANY_DIGITS = 1e5  # times the unit rounding of 1e-16 stays below what is promised of a number
+_PART_OF_NONE = 1e-9  # of the null vectors: a variable with less takes part in no dependency
+_CERTAINLY_REGULAR = 1e-10  # a condition estimate that leaves no doubt about the rank
+_FEW_DIMENSIONS = 6  # in which a tree finds neighbours faster than all products do
+_MANY = 5000  # columns whose pairs are not looked at one by one: 25 million products
 
 
 def slices(A: Any, axis: int, count: int = 3) -> list[Any]:
@@ -158,32 +165,6 @@ def make_exact(R: Any, T: Any, *, max_steps: int = 6) -> tuple[Any, Any]:
     return T, defect
 
 
-class CompensatedSum:
-    """A running sum of arrays that remembers what rounding dropped (Neumaier)."""
-
-    def __init__(self, total: Array, carry: Array | None = None) -> None:
-        self.total = total
-        self.carry = np.zeros_like(total) if carry is None else carry
-
-    def plus(self, term: Array) -> CompensatedSum:
-        """Return the sum with one more term."""
-        total, lost = two_sum(self.total, term)
-        return CompensatedSum(total, self.carry + lost)
-
-    def minus(self, other: CompensatedSum) -> Array:
-        """Return the difference of two sums."""
-        return (self.total - other.total) + (self.carry - other.carry)
-
-    @property
-    def value(self) -> Array:
-        """The sum, rounded once."""
-        return self.total + self.carry
-
-    def parts(self) -> Array:
-        """Both parts, for storing."""
-        return np.stack([self.total, self.carry])
-
-
 def correlation_of_covariance(C: Array) -> Array:
     """``C`` scaled to a unit diagonal, symmetric to the last bit."""
     spread = np.sqrt(np.diag(C))
@@ -255,3 +236,65 @@ def spectral_norm(A: Any, *, steps: int = 8) -> float:
             return 0.0
         x = x / size
     return size
+
+
+def inflation_factors(R: Any) -> Array:
+    """The diagonal of ``R⁻¹`` of a matrix that needs no check.
+
+    Infinite for the variables that others determine, and for all where ``R`` is indefinite.
+    """
+    R = np.asarray(R, dtype=np.float64)
+    factor = regular_factor(R, _CERTAINLY_REGULAR)
+    if factor is not None:
+        inverse, _ = lapack.dtrtri(factor, lower=1)
+        return np.asarray((np.tril(inverse) ** 2).sum(axis=0), dtype=np.float64)
+    values, vectors = np.linalg.eigh(R)
+    if values[0] < -SINGULAR_TOL * values[-1]:
+        return np.full(len(R), np.inf)
+    null = values <= SINGULAR_TOL * values[-1]
+    free = np.linalg.norm(vectors[:, null], axis=1) <= _PART_OF_NONE
+    return np.where(free, (vectors[:, ~null] ** 2 / values[~null]).sum(axis=1), np.inf)
+
+
+def largest_residuals(G: Any) -> Array:
+    """The largest absolute correlation of each variable with another one."""
+    if isinstance(G, FactoredCorrelation) and len(G.factor) <= _FEW_DIMENSIONS < _MANY < len(G):
+        return _largest_by_neighbours(G.factor)
+    out = np.empty(len(G))
+    for columns, block in blocks_of(G):
+        size = np.abs(block)
+        here = np.arange(columns.start, columns.stop)
+        size[here, here - columns.start] = 0.0
+        out[columns] = size.max(axis=0, initial=0.0)
+    return out
+
+
+def _largest_by_neighbours(U: Array) -> Array:
+    """The same for unit vectors of few dimensions, in p log p operations instead of p².
+
+    ‖u ∓ v‖² = 2 ∓ 2 uᵀv: the largest |uᵀv| is that of the nearest of all vectors and their
+    opposites, u itself aside.
+    """
+    from scipy.spatial import KDTree
+
+    p = U.shape[1]
+    points = np.concatenate([U, -U], axis=1).T
+    _, near = KDTree(points).query(points[:p], k=2)
+    other = np.where(near[:, 0] == np.arange(p), near[:, 1], near[:, 0])
+    products: Array = np.einsum("ij,ij->i", points[:p], points[other])
+    return np.abs(products)
+
+
+def blocks_of(G: Array | FactoredCorrelation) -> Iterable[tuple[slice, Array]]:
+    """Some columns of a matrix at a time; an ordinary one is one block."""
+    return G.blocks() if isinstance(G, FactoredCorrelation) else [(slice(0, len(G)), G)]
+
+
+def many_digits(dual: Array, T: Array, unit: float = 1.0) -> bool:
+    """Whether a dual point and a transformation are so large that rounding takes over.
+
+    ``unit`` is the size of what is proved.
+    """
+    steep = max(float(np.abs(dual).max(initial=0.0)) / unit, 1.0)
+    size = float(np.abs(T).max()) ** 2 * np.sqrt(len(T))  # roundings of a sum add up like this
+    return bool(steep * max(size, 1.0) > _MANY_DIGITS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,6 @@ import scipy.linalg as sla
 from skcoral.core.arrays import Array, read_only
 
 _BLOCK = 256  # columns at a time: a block of ten thousand rows takes 20 MB
-_FEW_DIMENSIONS = 6  # in which a tree finds neighbours faster than all products do
 _MANY = 5000  # columns whose pairs are not looked at one by one: 25 million products
 _SINGULAR = 1e-13  # singular values of T, relative to the largest, that count as zero
 
@@ -139,65 +138,6 @@ class FactoredCorrelation:
 
     def __repr__(self) -> str:
         return f"FactoredCorrelation(p={self.shape[0]}, rank={self.factor.shape[0]})"
-
-
-def largest_residuals(G: Any) -> Array:
-    """The largest absolute correlation of each variable with another one."""
-    if isinstance(G, FactoredCorrelation) and len(G.factor) <= _FEW_DIMENSIONS < _MANY < len(G):
-        return _largest_by_neighbours(G.factor)
-    out = np.empty(len(G))
-    for columns, block in _blocks(G):
-        size = np.abs(block)
-        here = np.arange(columns.start, columns.stop)
-        size[here, here - columns.start] = 0.0
-        out[columns] = size.max(axis=0, initial=0.0)
-    return out
-
-
-def _largest_by_neighbours(U: Array) -> Array:
-    """The same for unit vectors of few dimensions, in p log p operations instead of p².
-
-    ‖u ∓ v‖² = 2 ∓ 2 uᵀv: the largest |uᵀv| is that of the nearest of all vectors and their
-    opposites, u itself aside.
-    """
-    from scipy.spatial import KDTree
-
-    p = U.shape[1]
-    points = np.concatenate([U, -U], axis=1).T
-    _, near = KDTree(points).query(points[:p], k=2)
-    other = np.where(near[:, 0] == np.arange(p), near[:, 1], near[:, 0])
-    products: Array = np.einsum("ij,ij->i", points[:p], points[other])
-    return np.abs(products)
-
-
-def strongest_pairs(G: Array | FactoredCorrelation, limit: int) -> list[tuple[int, int, float]]:
-    """The pairs with the largest absolute correlations, strongest first, in blocks."""
-    found: list[tuple[int, int, float]] = []
-    for columns, block in _blocks(G):
-        rows = np.arange(len(block))[:, None]
-        size = np.where(rows < np.arange(columns.start, columns.stop), np.abs(block), -1.0)
-        count = min(limit, size.size)
-        for flat in np.argpartition(-size, count - 1, axis=None)[:count]:
-            i, j = np.unravel_index(int(flat), size.shape)
-            if size[i, j] >= 0.0:
-                found.append((int(i), int(j) + columns.start, float(block[i, j])))
-        found = sorted(found, key=lambda pair: -abs(pair[2]))[:limit]
-    return found
-
-
-def spread_of_sizes(G: Array | FactoredCorrelation, edges: Array) -> Array:
-    """How many pairs have an absolute correlation between one edge and the next."""
-    counts = np.zeros(len(edges) - 1)
-    for columns, block in _blocks(G):
-        rows = np.arange(len(block))[:, None]
-        above = rows < np.arange(columns.start, columns.stop)
-        size = np.minimum(np.abs(block[above]), edges[-1])
-        counts += np.histogram(size, bins=edges)[0]
-    return counts
-
-
-def _blocks(G: Array | FactoredCorrelation) -> Iterable[tuple[slice, Array]]:
-    return G.blocks() if isinstance(G, FactoredCorrelation) else [(slice(0, len(G)), G)]
 
 
 def transform_of(A: Array, U: Array, *, dense: bool) -> Any:

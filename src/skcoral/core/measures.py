@@ -9,21 +9,14 @@ from __future__ import annotations
 from typing import Any, cast, get_args
 
 import numpy as np
-from scipy.linalg import lapack
 
 from skcoral.core import criteria
 from skcoral.core.arrays import Array
 from skcoral.core.criteria import Criterion
-from skcoral.core.linalg import regular_factor
-from skcoral.core.matrix import check_semidefinite, square_matrix
-from skcoral.core.tolerances import SINGULAR_TOL
+from skcoral.core.linalg import inflation_factors
+from skcoral.core.matrix import check_semidefinite
 from skcoral.core.validation import check_choice, float_array
-from skcoral.exceptions import InvalidArgumentError, InvalidCorrelationError
-
-#: A variable with less of the null vectors than this takes part in no linear dependency.
-_PART_OF_NONE = 1e-9
-#: A condition estimate that leaves no doubt about the rank.
-_CERTAINLY_REGULAR = 1e-10
+from skcoral.exceptions import InvalidArgumentError
 
 
 def fidelity(R: Any, T: Any, *, anchors: Any = None) -> Array:
@@ -112,83 +105,16 @@ def residual_by(criterion: str, R: Any, T: Any, *, pair_weights: Any = None) -> 
     return criteria.value(cast(Criterion, criterion), E, W)
 
 
-def mean_residual(R: Any, T: Any) -> float:
-    """Mean absolute residual correlation over the pairs; a single output has none: 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skcoral.core.measures import mean_residual
-    >>> mean_residual([[1.0, -0.6], [-0.6, 1.0]], np.eye(2))
-    0.6
-    """
-    E = residual(R, T)
-    k = len(E)
-    return float(np.abs(E).sum() / (k * (k - 1))) if k > 1 else 0.0
-
-
-def vif(R: Any, *, on_singular: str = "raise") -> Array:
-    """Variance inflation factor of each variable, the diagonal of ``R⁻¹``.
-
-    Parameters
-    ----------
-    R : array-like of shape (p, p)
-        Correlation matrix.
-    on_singular : {"raise", "solve"}
-        Where some variables are linear combinations of others, refuse R, or give the factors:
-        infinite for these, and finite for the rest.
-
-    Raises
-    ------
-    SingularCorrelationError
-        Some variable is a linear combination of others: its factor is infinite.
+def vif(R: Any) -> Array:
+    """Variance inflation factors, the diagonal of ``R⁻¹``; infinite where others determine one.
 
     Examples
     --------
     >>> from skcoral.core.measures import vif
-    >>> vif([[1.0, 0.6], [0.6, 1.0]])
-    array([1.5625, 1.5625])
-    >>> vif([[1.0, 1.0, 0.6], [1.0, 1.0, 0.6], [0.6, 0.6, 1.0]], on_singular="solve").round(4)
+    >>> vif([[1.0, 1.0, 0.6], [1.0, 1.0, 0.6], [0.6, 0.6, 1.0]]).round(4)
     array([   inf,    inf, 1.5625])
     """
-    solve = check_choice("on_singular", on_singular, ("raise", "solve")) == "solve"
-    matrix = check_semidefinite(R)
-    return inflation_factors(matrix.R if solve else matrix.regular())
-
-
-def inflation_factors(R: Any) -> Array:
-    """The diagonal of ``R⁻¹`` of a matrix that needs no check.
-
-    Infinite for the variables that others determine, and for all where ``R`` is indefinite.
-    """
-    R = np.asarray(R, dtype=np.float64)
-    factor = regular_factor(R, _CERTAINLY_REGULAR)
-    if factor is not None:
-        inverse, _ = lapack.dtrtri(factor, lower=1)
-        return np.asarray((np.tril(inverse) ** 2).sum(axis=0), dtype=np.float64)
-    values, vectors = np.linalg.eigh(R)
-    if values[0] < -SINGULAR_TOL * values[-1]:
-        return np.full(len(R), np.inf)
-    null = values <= SINGULAR_TOL * values[-1]
-    free = np.linalg.norm(vectors[:, null], axis=1) <= _PART_OF_NONE
-    return np.where(free, (vectors[:, ~null] ** 2 / values[~null]).sum(axis=1), np.inf)
-
-
-def condition_number(R: Any) -> float:
-    """Largest over smallest eigenvalue of ``R``; infinite when ``R`` is not positive definite.
-
-    Examples
-    --------
-    >>> from skcoral.core.measures import condition_number
-    >>> round(condition_number([[1.0, 0.6], [0.6, 1.0]]), 12)
-    4.0
-    """
-    matrix = square_matrix(R, "R", InvalidCorrelationError)[0]
-    if not np.isfinite(matrix).all():
-        raise InvalidCorrelationError("The condition number needs a finite R, got NaN or infinity.")
-    eigenvalues = np.linalg.eigvalsh(matrix)
-    smallest, largest = float(eigenvalues[0]), float(eigenvalues[-1])
-    return largest / smallest if smallest > 0.0 else float("inf")
+    return inflation_factors(check_semidefinite(R).R)
 
 
 def _pair(R: Any, T: Any) -> tuple[Array, Array]:

@@ -12,7 +12,8 @@ from skcoral.core.arrays import Array, Frozen
 from skcoral.core.criteria import Criterion
 from skcoral.core.curve import Frontier as Frontier
 from skcoral.core.display import Drawn, Fidelities
-from skcoral.core.lowrank import LowRankTransform, largest_residuals, welch
+from skcoral.core.linalg import largest_residuals
+from skcoral.core.lowrank import LowRankTransform, welch
 from skcoral.core.solution import Certificate, Floors, Goal, SupportSearch
 from skcoral.core.validation import listing
 

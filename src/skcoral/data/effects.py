@@ -13,11 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.core import measures
 from skcoral.core.arrays import Array, Frozen
 from skcoral.core.display import Fidelities, Shown, shortened
-from skcoral.core.linalg import correlation_of_covariance
-from skcoral.core.lowrank import FactoredCorrelation, largest_residuals
+from skcoral.core.linalg import (
+    blocks_of,
+    correlation_of_covariance,
+    inflation_factors,
+    largest_residuals,
+)
+from skcoral.core.lowrank import FactoredCorrelation
 from skcoral.data.correlation import CorrelationEstimate, sample_correlation
 from skcoral.data.moments import Moments
 from skcoral.data.wide import RowMoments
@@ -257,7 +261,10 @@ def measure_matrix(
     R, T = np.asarray(R, dtype=np.float64), np.asarray(T, dtype=np.float64)
     G = T.T @ R @ T
     unit = T / np.sqrt(np.diag(G))
-    fidelity = np.clip(measures.fidelity(R, unit, anchors=anchors), -1.0, 1.0)
+    B = np.eye(len(R)) if anchors is None else anchors
+    RB = R @ B
+    fidelity = np.einsum("ij,ij->j", RB, unit) / np.sqrt(np.einsum("ij,ij->j", RB, B))
+    fidelity = np.clip(fidelity, -1.0, 1.0)
     n = how.get("rows_used", math.inf)
     after = correlation_of_covariance(G)
     return _measured(names, fidelity, _figures(R, n), _figures(after, n), **how)
@@ -269,14 +276,14 @@ _Figures = tuple[Array, Array, Array | None]
 
 def _figures(R: Array, n_rows: float) -> _Figures:
     few = n_rows <= len(R)  # every column is a combination of the others
-    vif = np.full(len(R), math.inf) if few else measures.inflation_factors(R)
+    vif = np.full(len(R), math.inf) if few else inflation_factors(R)
     return largest_residuals(R), vif, R
 
 
 def _figures_of_rows(unit: Array) -> _Figures:
     """The same of rows whose columns are centred and of unit length."""
     n, p = unit.shape
-    vif = np.full(p, math.inf) if n <= p else measures.inflation_factors(unit.T @ unit)
+    vif = np.full(p, math.inf) if n <= p else inflation_factors(unit.T @ unit)
     return largest_residuals(FactoredCorrelation(unit)), vif, None
 
 
@@ -292,6 +299,32 @@ def _measured(
     return Measured(
         tuple(names), fidelity, residual_before, residual, vif_before, vif, before, after, **how
     )
+
+
+def strongest_pairs(G: Array | FactoredCorrelation, limit: int) -> list[tuple[int, int, float]]:
+    """The pairs with the largest absolute correlations, strongest first, in blocks."""
+    found: list[tuple[int, int, float]] = []
+    for columns, block in blocks_of(G):
+        rows = np.arange(len(block))[:, None]
+        size = np.where(rows < np.arange(columns.start, columns.stop), np.abs(block), -1.0)
+        count = min(limit, size.size)
+        for flat in np.argpartition(-size, count - 1, axis=None)[:count]:
+            i, j = np.unravel_index(int(flat), size.shape)
+            if size[i, j] >= 0.0:
+                found.append((int(i), int(j) + columns.start, float(block[i, j])))
+        found = sorted(found, key=lambda pair: -abs(pair[2]))[:limit]
+    return found
+
+
+def spread_of_sizes(G: Array | FactoredCorrelation, edges: Array) -> Array:
+    """How many pairs have an absolute correlation between one edge and the next."""
+    counts = np.zeros(len(edges) - 1)
+    for columns, block in blocks_of(G):
+        rows = np.arange(len(block))[:, None]
+        above = rows < np.arange(columns.start, columns.stop)
+        size = np.minimum(np.abs(block[above]), edges[-1])
+        counts += np.histogram(size, bins=edges)[0]
+    return counts
 
 
 def rounded_down(value: float, digits: int) -> float:

@@ -14,12 +14,38 @@ from numpy.typing import ArrayLike, NDArray
 
 from skcoral.core.arrays import Array
 from skcoral.core.limits import current
-from skcoral.core.linalg import CompensatedSum
+from skcoral.core.linalg import two_sum
 from skcoral.core.validation import check_names, check_weights, column_labels, float_array, listing
 from skcoral.exceptions import InvalidTableError
 
 SMALLEST_SPREAD = 1e-150  # squares of smaller deviations leave the range of float64
 _COUNTS = ("n_rows", "weight", "squared_weight")
+
+
+class CompensatedSum:
+    """A running sum of arrays that remembers what rounding dropped (Neumaier)."""
+
+    def __init__(self, total: Array, carry: Array | None = None) -> None:
+        self.total = total
+        self.carry = np.zeros_like(total) if carry is None else carry
+
+    def plus(self, term: Array) -> CompensatedSum:
+        """Return the sum with one more term."""
+        total, lost = two_sum(self.total, term)
+        return CompensatedSum(total, self.carry + lost)
+
+    def minus(self, other: CompensatedSum) -> Array:
+        """Return the difference of two sums."""
+        return (self.total - other.total) + (self.carry - other.carry)
+
+    @property
+    def value(self) -> Array:
+        """The sum, rounded once."""
+        return self.total + self.carry
+
+    def parts(self) -> Array:
+        """Both parts, for storing."""
+        return np.stack([self.total, self.carry])
 
 
 class Moments:

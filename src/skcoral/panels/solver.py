@@ -17,7 +17,7 @@ import numpy as np
 
 from skcoral.core import limits
 from skcoral.core.arrays import Array
-from skcoral.core.lowrank import largest_residuals
+from skcoral.core.linalg import largest_residuals
 from skcoral.core.validation import check_jobs, check_names, check_positive
 from skcoral.estimator import CORAL
 from skcoral.estimator.fitting import check_settings

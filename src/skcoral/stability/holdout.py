@@ -13,7 +13,8 @@ from sklearn.model_selection import KFold, TimeSeriesSplit, check_cv
 
 from skcoral.core.arrays import Array, Frozen
 from skcoral.core.display import Drawn, shortened
-from skcoral.core.lowrank import FactoredCorrelation, largest_residuals
+from skcoral.core.linalg import largest_residuals
+from skcoral.core.lowrank import FactoredCorrelation
 from skcoral.core.results import Decorrelation
 from skcoral.core.tolerances import EXACT_TOL
 from skcoral.core.validation import check_count

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from skcoral.core.arrays import Array
-from skcoral.core.lowrank import spread_of_sizes, strongest_pairs
 from skcoral.core.results import Decorrelation
 from skcoral.core.solution import Budget, VifLimit
 from skcoral.core.validation import listing
+from skcoral.data.effects import spread_of_sizes, strongest_pairs
 from skcoral.estimator.rows import column_names
 from skcoral.show import sentences, svg
 from skcoral.show.pictures import FrontierDisplay

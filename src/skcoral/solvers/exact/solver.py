@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.bounds.arithmetic import many_digits
 from skcoral.bounds.exact import proved_mean_room
 from skcoral.core.arrays import Array, column_dots, to_host
-from skcoral.core.linalg import gram_defect
+from skcoral.core.linalg import gram_defect, many_digits
 from skcoral.core.matrix import Memory
 from skcoral.core.measures import residual_by
 from skcoral.core.problem import Settings

@@ -8,7 +8,8 @@ import numpy as np
 
 from skcoral.core.arrays import Array, column_dots
 from skcoral.core.deficiency import Deficiency
-from skcoral.core.lowrank import FactoredCorrelation, largest_residuals
+from skcoral.core.linalg import largest_residuals
+from skcoral.core.lowrank import FactoredCorrelation
 from skcoral.core.problem import Callback, Settings
 from skcoral.core.results import Frontier
 from skcoral.core.solution import Budget, Solution

@@ -20,7 +20,7 @@ from scipy.linalg import solve_triangular
 from skcoral.bounds.vif import proved_floor
 from skcoral.core import criteria
 from skcoral.core.arrays import Array, column_dots
-from skcoral.core.measures import inflation_factors
+from skcoral.core.linalg import inflation_factors
 from skcoral.core.problem import Settings
 from skcoral.core.solution import Solution, VifLimit
 from skcoral.exceptions import InvalidArgumentError
