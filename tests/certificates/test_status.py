@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from skcoral import decorrelate
-from skcoral.bounds.arithmetic import Enclosure, many_digits
+from skcoral.bounds.arithmetic import Enclosure
 from skcoral.bounds.support import proved_bound
 from skcoral.certificates import check, evaluation
 from skcoral.certificates.certify import rechecked, rounding_matters
