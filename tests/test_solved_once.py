@@ -53,7 +53,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         import_module(f"skcoral.{module}")
     originals = {
         "threshold": import_module("skcoral.solvers.exact.threshold").exact_threshold,
-        "judgement": import_module("skcoral.core.matrix").check_semidefinite,
+        "judgement": import_module("skcoral.core.problem").check_semidefinite,
     }
     for name, original in originals.items():
         replacement = counted(name, original)

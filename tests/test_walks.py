@@ -39,8 +39,8 @@ def files_of(call: Callable[[], Any]) -> set[str]:
 @pytest.mark.parametrize(
     ("call", "most"),
     [
-        (lambda: decorrelate(np.corrcoef(ROWS.T), 0.95), 22),
-        (lambda: CORAL(0.9).fit(ROWS), 34),
+        (lambda: decorrelate(np.corrcoef(ROWS.T), 0.95), 20),
+        (lambda: CORAL(0.9).fit(ROWS), 29),
     ],
     ids=["decorrelate", "fit"],
 )

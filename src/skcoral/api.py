@@ -80,13 +80,11 @@ def threshold(
     for Fidelity-Constrained Decorrelation", section 3.
     """
     problem = Problem.of(R, tol=tol, on_singular=on_singular, callback=callback)
-    given = problem.given
-    if given.deficiency is not None:
+    if problem.matrix.deficiency is not None:
         from skcoral.solvers.singular import singular_threshold
 
-        place: dict[str, Any] = {"dense": given.dense, "like": given.like}
-        return certify_threshold(singular_threshold(given.deficiency, problem.settings, **place))
-    return certify_threshold(solve_threshold(given.placed, problem.settings))
+        return certify_threshold(singular_threshold(problem))
+    return certify_threshold(solve_threshold(problem.matrix.on_device, problem.settings))
 
 
 def decorrelate(
@@ -214,25 +212,25 @@ def decorrelate(
         from skcoral.solvers.support import solve_support
         from skcoral.solvers.support.pattern import Columns, read_support
 
-        given, composites = problem.given, problem.composites
-        dense = given.regular("A support" if bounds is None else "A bound on coefficients")
-        columns = Columns(given.names)
+        sources, composites = problem.sources, problem.composites
+        R = sources.regular("A support" if bounds is None else "A bound on coefficients")
+        columns = Columns(sources.names)
         if composites is not None:
-            columns = Columns(given.names, composites.names, composites.unit)
-        mask, intervals = read_support(support, dense, columns)
+            columns = Columns(sources.names, composites.names, composites.unit)
+        mask, intervals = read_support(support, R, columns)
         if bounds is not None:
             if intervals is not None:
                 raise InvalidArgumentError(
                     "the support has intervals of its own: give them there or in bounds, not both."
                 )
-            intervals = check_bounds(bounds, given.names, columns.names)
+            intervals = check_bounds(bounds, sources.names, columns.names)
         solution = solve_support(
-            dense,
+            R,
             np.zeros(p) if floors is None else floors,
             mask,
             bounds=intervals,
             anchors=None if composites is None else composites.B,
-            sources=given.names,
+            sources=sources.names,
             names=matrix.names,
             criterion=settings.criterion,
             tol=settings.tol,
@@ -248,21 +246,19 @@ def decorrelate(
     if matrix.deficiency is not None:
         from skcoral.solvers.singular import solve_singular
 
-        place: dict[str, Any] = {"dense": matrix.dense, "like": matrix.like}
-        solution = solve_singular(matrix.deficiency, floors, settings, warm=near, **place)
-        return certify(problem, solution)
+        return certify(problem, solve_singular(problem, floors, warm=near))
     answer: Solution | BestExact | None = None
     if near is not None and floors is not None:
         from skcoral.solvers.tradeoff import solve_from_neighbour
 
-        answer = solve_from_neighbour(matrix.placed, floors, near, settings)
+        answer = solve_from_neighbour(matrix.on_device, floors, near, settings)
     if answer is None:
-        answer = solve_exact(matrix.placed, floors, settings)
+        answer = solve_exact(matrix.on_device, floors, settings)
     if isinstance(answer, BestExact):
         assert floors is not None  # "as high as possible" is always within reach
         from skcoral.solvers.tradeoff import solve_tradeoff
 
-        answer = solve_tradeoff(matrix.placed, floors, settings, refused=answer)
+        answer = solve_tradeoff(matrix.on_device, floors, settings, refused=answer)
     return certify(problem, answer)
 
 
@@ -340,12 +336,11 @@ def maximize_fidelity(
     if matrix.deficiency is not None:
         from skcoral.solvers.singular import singular_budget
 
-        place: dict[str, Any] = {"dense": matrix.dense, "like": matrix.like}
-        return certify(problem, singular_budget(matrix.deficiency, amount, settings, **place))
+        return certify(problem, singular_budget(problem, amount))
     from skcoral.solvers.tradeoff import solve_budget, solve_vif
 
     solve = solve_vif if by_vif else solve_budget
-    return certify(problem, solve(matrix.placed, amount, settings))
+    return certify(problem, solve(matrix.on_device, amount, settings))
 
 
 def frontier(
@@ -402,8 +397,7 @@ def frontier(
     if matrix.deficiency is not None:
         from skcoral.solvers.singular import singular_frontier
 
-        place: dict[str, Any] = {"n_points": n_points, "like": matrix.like}
-        return certify_frontier(singular_frontier(matrix.deficiency, floors, settings, **place))
+        return certify_frontier(singular_frontier(problem, floors, n_points=n_points))
     from skcoral.solvers.tradeoff import trace_frontier
 
-    return certify_frontier(trace_frontier(matrix.placed, floors, settings, n_points=n_points))
+    return certify_frontier(trace_frontier(matrix.on_device, floors, settings, n_points=n_points))

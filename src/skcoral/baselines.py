@@ -22,8 +22,8 @@ from scipy.linalg import helmert, solve_triangular
 from skcoral.core.arrays import Array, Frozen
 from skcoral.core.display import Fidelities
 from skcoral.core.linalg import make_exact
-from skcoral.core.matrix import check_correlation
 from skcoral.core.measures import fidelity
+from skcoral.core.problem import check_correlation
 from skcoral.core.validation import check_choice, check_count, float_array, shown_value
 from skcoral.exceptions import InvalidArgumentError
 

@@ -12,7 +12,7 @@ import numpy as np
 from skcoral import api
 from skcoral.core.display import Shown, shortened
 from skcoral.core.linalg import inflation_factors, largest_residuals
-from skcoral.core.matrix import Matrix, check_matrix
+from skcoral.core.problem import Matrix, check_matrix
 from skcoral.core.results import Decorrelation, Threshold
 from skcoral.core.validation import check_budget, check_common_floors, listing
 from skcoral.data.effects import Measured, rounded_down, vif_text

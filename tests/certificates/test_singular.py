@@ -17,7 +17,7 @@ from skcoral import decorrelate, threshold
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
 from skcoral.core.deficiency import Deficiency
 from skcoral.core.lowrank import FactoredCorrelation
-from skcoral.core.matrix import Matrix
+from skcoral.core.problem import Matrix
 from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 

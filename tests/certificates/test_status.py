@@ -13,6 +13,7 @@ from skcoral.bounds.arithmetic import Enclosure
 from skcoral.bounds.support import proved_bound
 from skcoral.certificates import check, evaluation
 from skcoral.certificates.certify import rechecked, rounding_matters
+from skcoral.core.linalg import many_digits
 from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 

@@ -14,9 +14,8 @@ from skcoral.certificates import check
 from skcoral.certificates.certify import certify, rechecked
 from skcoral.core.deficiency import Relations, linear_relations
 from skcoral.core.lowrank import LowRankTransform
-from skcoral.core.matrix import check_correlation, check_pair_weights, check_semidefinite
 from skcoral.core.measures import vif
-from skcoral.core.problem import Problem
+from skcoral.core.problem import Problem, check_correlation, check_pair_weights, check_semidefinite
 from skcoral.core.tolerances import MEAN_TOL
 from skcoral.data.effects import measure_matrix
 from skcoral.data.moments import Moments

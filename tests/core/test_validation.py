@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from skcoral import decorrelate, maximize_fidelity
-from skcoral.core import matrix as m
+from skcoral.core import problem as m
 from skcoral.core import validation as v
+from skcoral.core.composites import check_anchors
 from skcoral.core.deficiency import Relations, linear_relations, spectrum
 from skcoral.core.linalg import correlation_of_covariance
-from skcoral.core.problem import check_anchors
 from skcoral.exceptions import (
     InvalidArgumentError,
     InvalidCorrelationError,

@@ -59,7 +59,7 @@ def certify(problem: Problem, solution: Solution) -> Decorrelation:
 
     Warns where the gap is open.
     """
-    R, dense = problem.given.R, problem.given.dense
+    R, dense = problem.sources.R, problem.sources.dense
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         result = _finished(_first(problem, solution), problem)
     if not result.is_certified and not result.is_restricted:
@@ -165,13 +165,13 @@ def _finished(result: Decorrelation, problem: Problem) -> Decorrelation:
     if problem.composites is not None:
         return _of_composites(problem, result)
     if rounding_matters(result):
-        return rechecked(result, problem.given.R)
+        return rechecked(result, problem.sources.R)
     return result if result.certificate.is_exact else replace(result, status=_status(result))
 
 
 @_finished.register
 def _(result: RestrictedDecorrelation, problem: Problem) -> Decorrelation:
-    return rechecked(result, problem.given.R)
+    return rechecked(result, problem.sources.R)
 
 
 @_finished.register
@@ -180,11 +180,11 @@ def _(result: SingularDecorrelation, problem: Problem) -> Decorrelation:
     found, lifted = problem.matrix.deficiency, result.certificate.kind == "tradeoff"
     assert found is not None
     result = replace(result, status=_status(result))
-    if isinstance(result.goal, Budget) or (lifted and not problem.given.dense):
+    if isinstance(result.goal, Budget) or (lifted and not problem.sources.dense):
         result = rechecked_by_factor(result, found.factor)
-    if not problem.given.dense:
+    if not problem.sources.dense:
         return result
-    R = problem.given.R
+    R = problem.sources.R
     if result.amplification > _AMPLIFIED:
         return rechecked(replace(result, T=of_unit_variance(R, result.T)), R)
     return rechecked(result, R) if lifted or rounding_matters(result) else result
@@ -192,11 +192,11 @@ def _(result: SingularDecorrelation, problem: Problem) -> Decorrelation:
 
 def _of_composites(problem: Problem, result: Decorrelation) -> Decorrelation:
     """Coefficients on the variables instead of on the composites."""
-    composites, R = problem.composites, problem.given.R
+    composites, R = problem.composites, problem.sources.R
     assert composites is not None
     T = precise_product(composites.unit, result.T)
     result = replace(result, T=T, anchors=composites.B)
-    if not problem.given.dense:
+    if not problem.sources.dense:
         return result if result.certificate.is_exact else replace(result, status=_status(result))
     # An exact decorrelator is not turned for a miss that does not count.
     exact = result.certificate.is_exact

@@ -21,7 +21,7 @@ from skcoral.core.display import printable
 from skcoral.core.files import replacing
 from skcoral.core.limits import read_file
 from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
-from skcoral.core.matrix import check_semidefinite
+from skcoral.core.problem import check_semidefinite
 from skcoral.core.results import Decorrelation, Notes, Threshold
 from skcoral.core.solution import SupportSearch
 from skcoral.core.tolerances import REPORTED_TOL

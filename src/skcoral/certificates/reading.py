@@ -13,10 +13,10 @@ import numpy as np
 
 from skcoral.bounds.dual import number, numbers
 from skcoral.core.arrays import Array
+from skcoral.core.composites import check_anchors
 from skcoral.core.criteria import Criterion
 from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
-from skcoral.core.matrix import check_pair_weights, check_semidefinite, frame_names
-from skcoral.core.problem import check_anchors
+from skcoral.core.problem import check_pair_weights, check_semidefinite, frame_names
 from skcoral.core.results import (
     Decorrelation,
     RestrictedDecorrelation,

@@ -14,7 +14,7 @@ from skcoral.core import criteria
 from skcoral.core.arrays import Array
 from skcoral.core.criteria import Criterion
 from skcoral.core.linalg import inflation_factors
-from skcoral.core.matrix import check_semidefinite
+from skcoral.core.problem import check_semidefinite
 from skcoral.core.validation import check_choice, float_array
 from skcoral.exceptions import InvalidArgumentError
 

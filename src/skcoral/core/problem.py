@@ -1,24 +1,33 @@
-"""Problems: what is asked of a correlation matrix, validated when they are made."""
+"""Problems: a correlation matrix and what is asked of it, validated when they are made."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
 
-from skcoral.core.arrays import Array
-from skcoral.core.criteria import Criterion
-from skcoral.core.linalg import gram_defect, of_unit_variance
-from skcoral.core.matrix import (
-    Matrix,
-    Memory,
-    check_matrix,
-    check_pair_weights,
-    check_semidefinite,
+from skcoral.core.arrays import (
+    Array,
+    cholesky_or_none,
+    diagonal,
+    inverse_factored,
+    largest,
+    library,
+    one_norm,
+    plus_diagonal,
+    to_device,
+    to_host,
 )
+from skcoral.core.criteria import Criterion
+from skcoral.core.deficiency import Deficiency, deficiency_of
+from skcoral.core.linalg import regular_factor
+from skcoral.core.lowrank import FactoredCorrelation
+from skcoral.core.tolerances import SINGULAR_TOL, SYMMETRY_TOL
 from skcoral.core.validation import (
+    WEIGHT_RANGE,
     check_callback,
     check_choice,
     check_names,
@@ -26,14 +35,78 @@ from skcoral.core.validation import (
     float_array,
     in_order,
     listing,
+    shown_value,
 )
-from skcoral.exceptions import InvalidArgumentError, InvalidCorrelationError
+from skcoral.exceptions import (
+    CoralError,
+    InvalidArgumentError,
+    InvalidCorrelationError,
+    SingularCorrelationWarning,
+    warn,
+)
 
-CRITERIA = ("squared", "worst", "absolute")
+if TYPE_CHECKING:
+    from skcoral.core.composites import Composites
+
+CRITERIA = get_args(Criterion)
 Callback = Callable[[int, float, float], object]
-# Of the length that a composite would have if the variables were uncorrelated: shorter ones cancel
-# out but for rounding.
-_NO_VARIANCE = 1e-12
+_EPS = float(np.finfo(np.float64).eps)
+# Estimates of a condition number may be too low by a modest factor: within two digits of the limit
+# the eigenvalues decide.
+_MARGIN = 100.0
+
+
+@dataclass
+class Memory:
+    """What questions about one matrix share: ρ★, and where the search for it begins.
+
+    ``near`` are the weights of a matrix that is close, if there is one, and ``floor`` is its answer
+    to the same budget.
+    """
+
+    near: Array | None = None
+    floor: float | None = None
+    threshold: Any = None
+    tol: float = np.inf
+    max_iter: int = 0
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A correlation matrix that was validated once: the array, the names, and what is dependent.
+
+    The functions of :mod:`skcoral.api` take it in place of the array, so that several questions
+    about one matrix share the validation and ρ★. ``R`` is kept as a factor for tables with many
+    more columns than rows; ``like`` is what was given, on its device.
+    """
+
+    R: Any
+    names: tuple[str, ...]
+    deficiency: Deficiency | None
+    like: Any = None
+    memory: Memory = field(default_factory=Memory)
+
+    @cached_property
+    def on_device(self) -> Any:
+        """``R`` in the library and on the device of what was given, which it is where equal."""
+        there = to_device(self.R, self.like)
+        given = self.like
+        same = library(given) is not np and given.dtype == there.dtype
+        return given if same and bool(library(given).all(given == there)) else there
+
+    @property
+    def dense(self) -> bool:
+        """Whether ``R`` is an ordinary array."""
+        return not isinstance(self.R, FactoredCorrelation)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def regular(self, what: str = "Exact decorrelation") -> Array:
+        """The matrix, refused where it is singular and ``what`` needs all directions."""
+        if self.deficiency is not None:
+            raise self.deficiency.error(what)
+        return np.asarray(self.R)
 
 
 @dataclass(frozen=True)
@@ -55,7 +128,7 @@ class Problem:
 
     Attributes
     ----------
-    given : Matrix
+    sources : Matrix
         Of the variables.
     matrix : Matrix
         Of what the outputs belong to: the variables, or composites of them.
@@ -65,7 +138,7 @@ class Problem:
         How composites are made of the variables.
     """
 
-    given: Matrix
+    sources: Matrix
     matrix: Matrix
     settings: Settings
     composites: Composites | None = None
@@ -84,9 +157,13 @@ class Problem:
         callback: Callback | None = None,
     ) -> Problem:
         """Validate what is asked."""
-        given = check_matrix(R, on_singular=on_singular)
-        composites = None if anchors is None else Composites(given, anchors)
-        matrix = given if composites is None else composites.matrix
+        sources = check_matrix(R, on_singular=on_singular)
+        composites = None
+        if anchors is not None:
+            from skcoral.core.composites import Composites
+
+            composites = Composites(sources, anchors)
+        matrix = sources if composites is None else composites.matrix
         settings = Settings(
             matrix.names,
             cast(Criterion, check_choice("criterion", criterion, CRITERIA)),
@@ -96,79 +173,209 @@ class Problem:
             check_callback(callback),
             matrix.memory,
         )
-        return cls(given, matrix, settings, composites)
+        return cls(sources, matrix, settings, composites)
 
 
-class Composites:
-    """Outputs anchored to composites ``Z b_j``: the same problem for their correlation matrix."""
-
-    def __init__(self, given: Matrix, anchors: Any) -> None:
-        self.B = check_anchors(anchors, given.names)
-        k = self.B.shape[1]
-        labels = list(getattr(anchors, "columns", ())) or [f"anchor{j}" for j in range(k)]
-        self.names = check_names(labels, k)
-        # only directions matter; taking out the scale first keeps squares within range
-        directions = self.B / np.abs(self.B).max(axis=0)
-        if given.deficiency is None:
-            gram = gram_defect(given.R, directions, precise=True) + np.eye(k)
-        else:
-            half = given.deficiency.factor @ directions
-            gram = half.T @ half  # directions that do not count make no composite independent
-        length = np.sqrt(np.diag(gram))
-        cancelled = [self.names[j] for j in np.flatnonzero(length <= _NO_VARIANCE)]
-        if cancelled:
-            raise InvalidArgumentError(
-                f"The composites {listing(cancelled)} have no variance: linear relations between "
-                "the variables cancel them out. Anchor to something else."
-            )
-        self.unit = directions / length
-        R = gram / np.outer(length, length)
-        np.fill_diagonal(R, 1.0)
-        try:
-            checked = check_semidefinite(0.5 * (R + R.T), self.names)
-        except InvalidCorrelationError as reason:
-            raise InvalidArgumentError(
-                f"The composites cannot be decorrelated: {reason}"
-            ) from reason
-        if checked.deficiency is not None:  # outputs outside their span could be less correlated
-            relations = "; ".join(map(str, checked.deficiency.relations[:5]))
-            raise InvalidArgumentError(
-                f"The composites depend on each other: {relations} (in standardised units; {k} "
-                f"composites of rank {checked.deficiency.rank}). Composites have to be linearly "
-                "independent: leave one of each relation out, or anchors altogether to decorrelate "
-                "the variables themselves."
-            )
-        matrix = checked.R
-        if given.deficiency is not None and given.dense:  # to the digits of R itself
-            self.unit = of_unit_variance(given.R, self.unit)
-            matrix = gram_defect(given.R, self.unit, precise=True)
-            np.fill_diagonal(matrix, 1.0)
-        self.matrix = Matrix(matrix, self.names, None)
+def check_matrix(R: Any, *, on_singular: Any = "raise") -> Matrix:
+    """Turn what the user gave into a matrix with names; say so where it is singular."""
+    solve = check_choice("on_singular", on_singular, ("solve", "raise")) == "solve"
+    if isinstance(R, Matrix):
+        return R
+    known = getattr(R, "deficiency", None)
+    if known is not None or getattr(R, "judged", False):  # an estimate from a table
+        return Matrix(R.R, tuple(R.names), known)
+    matrix = check_semidefinite(R)
+    if matrix.deficiency is not None:
+        if not solve:
+            raise matrix.deficiency.error()
+        warn(matrix.deficiency.warning(), SingularCorrelationWarning)
+    return matrix
 
 
-def check_anchors(anchors: Any, names: Sequence[str]) -> Array:
-    """Return the composites that outputs are anchored to, one in each column (p, k).
+def check_correlation(R: Any, names: Sequence[Any] | None = None) -> Array:
+    """Return ``R`` as a symmetric float64 array of full rank, or say why it is none."""
+    return check_semidefinite(R, names).regular()
 
-    Column j holds the coefficients of composite j on the standardised variables.
+
+def check_semidefinite(
+    R: Any, names: Sequence[Any] | None = None, *, scale: Array | None = None
+) -> Matrix:
+    """Return ``R`` with its names and what is dependent in it, or say why it is no correlation.
+
+    Asymmetry and diagonal errors at rounding level (relative 1e-8, or the rounding of a narrower
+    input type) are averaged out and set to one; nothing else is altered. With ``scale``, the
+    standard deviations, linear relations are in the original units.
     """
+    if names is None:
+        regular = _regular_on_device(R)
+        if regular is not None:
+            return Matrix(regular, check_names(None, len(regular)), None, R)
+    matrix, eps = square_matrix(R, "R", InvalidCorrelationError)
+    labels = check_names(frame_names(R) if names is None else names, len(matrix))
+    check_finite(matrix, labels, "R", InvalidCorrelationError)
+    rounding = max(SYMMETRY_TOL, 16 * eps)
+    check_symmetric(matrix, labels, "R", InvalidCorrelationError, rounding)
+    _check_unit_diagonal(matrix, labels, rounding)
+    out = 0.5 * (matrix + matrix.T)
+    np.fill_diagonal(out, 1.0)
+    excess = np.abs(out)
+    if excess.max() > 1.0 + rounding:
+        i, j = _largest_entry(excess)
+        raise InvalidCorrelationError(
+            f"Correlations lie in [-1, 1], but that of `{labels[i]}` and `{labels[j]}` is "
+            f"{out[i, j]:.12g}."
+        )
+    tolerance = max(SINGULAR_TOL, len(out) * eps)
+    deficiency = None
+    if regular_factor(out, _MARGIN * tolerance) is None:
+        deficiency = deficiency_of(out, labels, scale, tolerance)
+    return Matrix(out, labels, deficiency, R)
+
+
+def _regular_on_device(R: Any) -> Array | None:
+    """Return ``R`` in NumPy if the device that holds it finds a regular correlation matrix there.
+
+    None where NumPy holds it, or where a check fails: those of the processor tell which.
+    """
+    xp = library(R)
+    if xp is np or R.ndim != 2 or len(set(R.shape)) > 1 or R.shape[0] < 2 or R.dtype != xp.float64:
+        return None
+    off = float(np.max(np.abs(diagonal(R) - 1.0)))
+    out = plus_diagonal(0.5 * (R + R.T), 1.0 - diagonal(R))
+    size = float(np.max(largest(out, 0)))  # NaN if any entry is, and then all comparisons fail
+    uneven = float(np.max(largest(R - R.T, 0)))
+    if not (off <= SYMMETRY_TOL and size <= 1.0 + SYMMETRY_TOL and uneven <= SYMMETRY_TOL * size):
+        return None
+    factor = cholesky_or_none(out)
+    if factor is None:
+        return None
+    condition = one_norm(out) * one_norm(inverse_factored(factor))
+    limit = _MARGIN * max(SINGULAR_TOL, R.shape[0] * _EPS)
+    return np.asarray(to_host(out)) if condition * limit < 1.0 else None
+
+
+def frame_names(R: Any) -> list[str] | None:
+    """Names of the variables of a DataFrame, of whichever library; None for anything else."""
+    columns = getattr(R, "columns", None)
+    if columns is None:
+        return None
+    labels = [str(name) for name in columns]
+    index = getattr(R, "index", None)
+    if index is not None and hasattr(index, "tolist"):
+        rows = [str(name) for name in index]
+        if rows not in (labels, [str(k) for k in range(len(rows))]):
+            raise InvalidCorrelationError(
+                "Rows and columns of R must have the same names in the same order; row names begin "
+                f"{rows[:4]}, column names {labels[:4]}."
+                + (" Try R = R.loc[R.columns]." if set(rows) == set(labels) else "")
+            )
+    return labels
+
+
+def square_matrix(value: Any, what: str, error: type[CoralError]) -> tuple[Array, float]:
+    """A square array of numbers, with the rounding unit of the type it came in."""
+    matrix, eps = float_array(value, what, error)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
+        came = f"an array of shape {matrix.shape}" if matrix.ndim else shown_value(value)
+        hint = (
+            " If these are rows of data, give their correlation matrix (numpy.corrcoef(X.T), or "
+            "X.corr() of a DataFrame), or fit skcoral.CORAL to them."
+            if matrix.ndim == 2 and matrix.size and error is InvalidCorrelationError
+            else ""
+        )
+        raise error(f"{what} must be a square matrix, got {came}.{hint}")
+    return matrix, eps
+
+
+def check_finite(matrix: Array, names: Sequence[str], what: str, error: type[CoralError]) -> None:
+    """Refuse NaN and infinity, by the names of the pair."""
+    finite = np.isfinite(matrix)
+    if finite.all():
+        return
+    bad = np.argwhere(~finite)
+    i, j = bad[0]
+    empty = [names[int(k)] for k in np.flatnonzero(~finite.any(axis=1))]
+    hint = (
+        f"Nothing at all is known about {listing(empty)}: a constant column? Drop it."
+        if empty
+        else "Fill it in, or drop one of the two."
+    )
+    raise error(
+        f"{what} must be finite; {len(bad)} of its entries {'is' if len(bad) == 1 else 'are'} not, "
+        f"the first between `{names[i]}` and `{names[j]}` ({matrix[i, j]}). {hint}"
+    )
+
+
+def check_symmetric(
+    matrix: Array, names: Sequence[str], what: str, error: type[CoralError], tolerance: float
+) -> None:
+    """Refuse a matrix whose two halves differ, by the names of the pair."""
+    difference = np.abs(matrix - matrix.T)
+    if difference.max() > tolerance * np.abs(matrix).max():
+        i, j = _largest_entry(difference)
+        raise error(
+            f"{what} must be symmetric; between `{names[i]}` and `{names[j]}` it has "
+            f"{matrix[i, j]:.9g} one way and {matrix[j, i]:.9g} the other. Fill in both halves "
+            "alike."
+        )
+
+
+def _check_unit_diagonal(matrix: Array, names: Sequence[str], tolerance: float) -> None:
+    """Refuse covariances, with the way to convert them."""
+    values = np.diag(matrix)
+    off = np.abs(values - 1.0)
+    if off.max() <= tolerance:
+        return
+    j = int(np.argmax(off) if values.min() > 0.0 else np.argmin(values))
+    if values[j] > 0.0:
+        reason = (
+            ". This looks like a covariance matrix C: convert it with "
+            "sd = numpy.sqrt(numpy.diag(C)); R = C / numpy.outer(sd, sd)."
+        )
+    elif values[j] < 0.0:
+        reason = ": no variance is negative; drop it."
+    else:
+        reason = ": a constant has no correlation; drop it."
+    raise InvalidCorrelationError(
+        f"The diagonal of a correlation matrix is 1, but that of `{names[j]}` is "
+        f"{values[j]:.9g}{reason}"
+    )
+
+
+def _largest_entry(size: Array) -> tuple[int, int]:
+    """Position of the largest entry of a matrix."""
+    i, j = np.unravel_index(int(np.argmax(size)), size.shape)
+    return int(i), int(j)
+
+
+def check_pair_weights(pair_weights: Any, names: Sequence[str]) -> Array:
+    """Return the weights of the pairs: symmetric, finite, non-negative, with a zero diagonal.
+
+    The diagonal of the input says nothing about pairs and is ignored.
+    """
+    given = in_order(pair_weights, (names, names), "pair_weights")
+    W, eps = square_matrix(given, "pair_weights", InvalidArgumentError)
     p = len(names)
-    given = in_order(anchors, (names, None), "anchors")
-    B = float_array(given, "anchors", InvalidArgumentError)[0]
-    if B.ndim != 2 or B.shape[0] != p or not 1 <= B.shape[1] <= p:
+    if W.shape != (p, p):
         raise InvalidArgumentError(
-            f"anchors must have {p} rows (one per variable) and 1 to {p} columns (one per "
-            f"output), got shape {B.shape}."
+            f"pair_weights must be {p} by {p}, one weight per pair of variables, "
+            f"got shape {W.shape}."
         )
-    bad = np.argwhere(~np.isfinite(B))
-    if bad.size:
-        i, j = bad[0]
+    W = W.copy()
+    np.fill_diagonal(W, 0.0)
+    check_finite(W, names, "pair_weights", InvalidArgumentError)
+    tolerance = max(SYMMETRY_TOL, 16 * eps)
+    check_symmetric(W, names, "pair_weights", InvalidArgumentError, tolerance)
+    if W.min() < 0.0:
+        i, j = _largest_entry(-W)
         raise InvalidArgumentError(
-            f"anchors must be finite; the coefficient of `{names[i]}` in composite {j} "
-            f"is {B[i, j]}."
+            f"pair_weights must not be negative; that of `{names[i]}` and `{names[j]}` "
+            f"is {W[i, j]:.6g}."
         )
-    if not B.any(axis=0).all():
+    low, high = WEIGHT_RANGE
+    if W.any() and not low <= W.max() <= high:
         raise InvalidArgumentError(
-            f"Composite {int(np.argmin(B.any(axis=0)))} has no coefficient other than 0: there is "
-            "nothing to anchor its output to."
+            f"pair_weights reach {W.max():.3g}, where their squares leave the range of floating "
+            "point; only their ratios matter, so divide them by their largest."
         )
-    return B.copy()
+    return np.asarray(0.5 * (W + W.T), dtype=np.float64)

@@ -2,7 +2,7 @@
 
 Every function returns the checked value in the one form the solvers use, or raises an error that
 says what was wanted, what came, and which variable is concerned; matrices are checked in
-:mod:`skcoral.core.matrix`.
+:mod:`skcoral.core.problem`.
 """
 
 from __future__ import annotations

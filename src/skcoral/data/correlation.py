@@ -17,7 +17,7 @@ from skcoral.core.arrays import Array, Frozen
 from skcoral.core.deficiency import Deficiency
 from skcoral.core.linalg import correlation_of_covariance
 from skcoral.core.lowrank import FactoredCorrelation
-from skcoral.core.matrix import check_finite, check_semidefinite, check_symmetric, square_matrix
+from skcoral.core.problem import check_finite, check_semidefinite, check_symmetric, square_matrix
 from skcoral.core.validation import listing
 from skcoral.data.moments import SMALLEST_SPREAD, Moments
 from skcoral.data.wide import RowMoments, deficiency_of_rows

@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from skcoral import api
 from skcoral.choosing import check_target, solve_for
 from skcoral.core.lowrank import LowRankTransform
-from skcoral.core.matrix import check_matrix
+from skcoral.core.problem import check_matrix
 from skcoral.core.results import Notes
 from skcoral.core.validation import check_choice, check_random_state
 from skcoral.data.correlation import (

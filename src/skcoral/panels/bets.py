@@ -22,7 +22,7 @@ from scipy.special import entr
 from skcoral.baselines import minimum_torsion
 from skcoral.core.arrays import Array, Frozen
 from skcoral.core.display import Shown
-from skcoral.core.matrix import check_correlation
+from skcoral.core.problem import check_correlation
 from skcoral.core.validation import check_names, float_array, listing
 from skcoral.exceptions import InvalidArgumentError
 

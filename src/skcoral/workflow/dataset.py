@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from skcoral.core.arrays import Array
 from skcoral.core.limits import current
-from skcoral.core.matrix import Matrix, check_matrix
+from skcoral.core.problem import Matrix, check_matrix
 from skcoral.core.results import Decorrelation
 from skcoral.data.correlation import (
     CorrelationEstimate,

@@ -10,7 +10,7 @@ import pytest
 
 from skcoral import CORAL, decorrelate, frontier, maximize_fidelity, threshold
 from skcoral.certificates import check
-from skcoral.core.matrix import check_semidefinite
+from skcoral.core.problem import check_semidefinite
 from skcoral.exceptions import (
     InfeasibleError,
     InvalidArgumentError,

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from skcoral.core.arrays import Array
-from skcoral.core.matrix import check_correlation
+from skcoral.core.problem import check_correlation
 from skcoral.core.validation import check_count
 from skcoral.solvers.exact.threshold import exact_threshold
 

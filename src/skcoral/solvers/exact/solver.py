@@ -10,9 +10,8 @@ import numpy as np
 from skcoral.bounds.exact import proved_mean_room
 from skcoral.core.arrays import Array, column_dots, to_host
 from skcoral.core.linalg import gram_defect, many_digits
-from skcoral.core.matrix import Memory
 from skcoral.core.measures import residual_by
-from skcoral.core.problem import Settings
+from skcoral.core.problem import Memory, Settings
 from skcoral.core.results import Threshold
 from skcoral.core.solution import Certificate, Solution
 from skcoral.core.tolerances import FLOOR_TOL, MEAN_TOL, OPTIMAL_GAP

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from skcoral.core.arrays import Array, column_dots
-from skcoral.core.deficiency import Deficiency
 from skcoral.core.linalg import largest_residuals
 from skcoral.core.lowrank import FactoredCorrelation
-from skcoral.core.problem import Callback, Settings
+from skcoral.core.problem import Callback, Problem
 from skcoral.core.results import Frontier
 from skcoral.core.solution import Budget, Solution
 from skcoral.exceptions import InfeasibleError
@@ -22,14 +21,7 @@ from skcoral.solvers.singular.threshold import frame_threshold
 _FLOOR_DIGITS = 1e-9  # bounds on a floor that differ by no more count as equal
 
 
-def singular_budget(
-    deficiency: Deficiency,
-    budget: float,
-    settings: Settings,
-    *,
-    dense: bool = True,
-    like: Any = None,
-) -> Solution:
+def singular_budget(asked: Problem, budget: float) -> Solution:
     """Find the largest common floor whose residual stays within ``budget``, at rank r < p.
 
     Raises
@@ -37,7 +29,7 @@ def singular_budget(
     InfeasibleError
         No transformation of this rank has a residual as small.
     """
-    problem = frame_problem(deficiency, settings, like)
+    problem, settings = frame_problem(asked), asked.settings
     (r, p), least, criterion = problem.A.shape, problem.least, problem.criterion
     if budget < least * (1.0 - 1e-12):
         raise InfeasibleError(
@@ -58,7 +50,7 @@ def singular_budget(
         upper = tightest.highest_floor(budget)
         answer.prove_by(tightest)
     goal = Budget(budget, max(upper, floor) if upper < 1.0 else 1.0)
-    return solution_of(answer, deficiency, dense=dense, goal=goal)
+    return solution_of(answer, goal)
 
 
 def _allowed(budget: float) -> float:
@@ -107,16 +99,9 @@ def _largest_floor(
     return visit(0.0) if inside is None else inside, tightest
 
 
-def singular_frontier(
-    deficiency: Deficiency,
-    floors: Array | None,
-    settings: Settings,
-    *,
-    n_points: int = 25,
-    like: Any = None,
-) -> Frontier:
+def singular_frontier(asked: Problem, floors: Array | None, *, n_points: int = 25) -> Frontier:
     """Compute the frontier of a matrix of rank r < p: from the threshold to one by default."""
-    problem = frame_problem(deficiency, settings, like)
+    problem, settings = frame_problem(asked), asked.settings
     p = problem.A.shape[1]
     edge = frame_threshold(problem.A)
     if floors is None:

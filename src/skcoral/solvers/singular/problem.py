@@ -42,7 +42,8 @@ class FrameProblem:
     """A factor ``A`` (r × p, unit columns) with a criterion.
 
     Where the gap is open, outputs are looked for from ``starts`` further places. ``dropped`` is the
-    variance that the factor leaves out.
+    variance that the factor leaves out, ``lengths`` are those of its columns before they were unit
+    vectors, and ``dense`` says whether ``T`` and ``TᵀRT`` are wanted as p × p arrays or as factors.
     """
 
     A: Any
@@ -52,6 +53,8 @@ class FrameProblem:
     max_iter: int = 200
     starts: int = STARTS
     dropped: float = 0.0
+    lengths: Array | float = 1.0
+    dense: bool = True
 
     @cached_property
     def host(self) -> Array:

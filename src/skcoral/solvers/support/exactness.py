@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg as sla
 
 from skcoral.core.arrays import Array, Frozen
-from skcoral.core.matrix import check_correlation, frame_names
+from skcoral.core.problem import check_correlation, frame_names
 from skcoral.core.validation import check_names
 from skcoral.solvers.support.caps import feasible_set
 from skcoral.solvers.support.frame_relaxation import frame_bound

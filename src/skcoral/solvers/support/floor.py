@@ -10,7 +10,7 @@ import numpy as np
 from skcoral.bounds.support import proved_bound
 from skcoral.core import criteria
 from skcoral.core.arrays import Array, Frozen
-from skcoral.core.matrix import check_correlation, frame_names
+from skcoral.core.problem import check_correlation, frame_names
 from skcoral.core.validation import check_names
 from skcoral.solvers.support.pattern import Columns, read_support
 from skcoral.solvers.support.solver import EXACT, solve_support

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from skcoral.core import criteria
 from skcoral.core.arrays import Array
 from skcoral.core.criteria import Criterion
-from skcoral.core.matrix import Memory
+from skcoral.core.problem import Memory
 from skcoral.solvers.exact import best_exact, kept_threshold
 from skcoral.solvers.support.caps import Caps, fold, unfold
 from skcoral.solvers.support.exactness import cholesky_within

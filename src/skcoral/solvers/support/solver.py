@@ -14,8 +14,8 @@ from skcoral.bounds.support import from_squares, proved_bound
 from skcoral.core.arrays import Array
 from skcoral.core.criteria import Criterion
 from skcoral.core.linalg import gram_defect, of_unit_variance, raised_to_floors
-from skcoral.core.matrix import Memory
 from skcoral.core.measures import fidelity
+from skcoral.core.problem import Memory
 from skcoral.core.solution import Certificate, Solution, SupportSearch
 from skcoral.core.tolerances import EXACT_TOL
 from skcoral.exceptions import CertificateError
