@@ -129,7 +129,7 @@ def wide(p: int, n: int, floor: Any, **given: Any) -> tuple[Any, Any, np.ndarray
     rows /= np.linalg.norm(rows, axis=0)
     _, size, right = np.linalg.svd(rows, full_matrices=False)
     A = (size[:, None] * right)[: n - 1]
-    found = Deficiency(A / np.linalg.norm(A, axis=0), 0.0, [], [], [])
+    found = Deficiency(A / np.linalg.norm(A, axis=0), np.ones(A.shape[1]), [])
     names = tuple(f"v{j}" for j in range(p))
     matrix = Matrix(FactoredCorrelation(found.factor), names, found)
     return decorrelate(matrix, np.full(p, floor), **given), threshold(matrix), rows

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack, qr, solve
 
-from skcoral.core.arrays import Array
+from skcoral.core.arrays import Array, Index
 from skcoral.core.linalg import gram_defect
 from skcoral.core.validation import listing
 from skcoral.exceptions import InvalidCorrelationError, SingularCorrelationError
@@ -66,30 +65,33 @@ class Deficiency:
     ----------
     factor : ndarray of shape (r, p)
         ``A`` with unit columns and ``AᵀA = R`` up to rounding.
-    dropped : float
-        Largest share of a variable's variance that counts as rounding.
-    lengths : ndarray of shape (p,) or float
+    lengths : ndarray of shape (p,)
         Of the columns of the factor before they were made unit vectors.
     relations : list of Relation
         Empty where the rows are too few to tell relations from chance.
-    variables, redundant : list of str
-        As in :class:`~skcoral.exceptions.SingularCorrelationError`.
     n_rows : int or None
         Rows of the table, if there is one.
     """
 
     factor: Array
-    dropped: float
+    lengths: Array
     relations: list[Relation]
-    variables: list[str]
-    redundant: list[str]
     n_rows: int | None = None
-    lengths: Array | float = 1.0
 
     @property
     def rank(self) -> int:
         """Number of directions that count."""
         return int(self.factor.shape[0])
+
+    @property
+    def dropped(self) -> float:
+        """Largest share of a variable's variance in directions that do not count."""
+        return float(np.max(1.0 - np.minimum(self.lengths, 1.0) ** 2))
+
+    @property
+    def redundant(self) -> list[str]:
+        """Variables that the others determine, one per relation."""
+        return [relation.variable for relation in self.relations]
 
     @property
     def few_rows(self) -> bool:
@@ -105,9 +107,7 @@ class Deficiency:
         short = [relation for relation in self.relations if len(relation.names) <= _SHORT]
         if self.rank >= n_rows - 1:
             short = []
-        names = list(dict.fromkeys(name for relation in short for name in relation.names))
-        pivots = [relation.variable for relation in short]
-        return replace(self, n_rows=n_rows, relations=short, variables=names, redundant=pivots)
+        return replace(self, n_rows=n_rows, relations=short)
 
     def _reason_and_remedy(self) -> tuple[str, str]:
         """Why the rank is deficient, and what full rank takes."""
@@ -161,7 +161,7 @@ class Deficiency:
         return SingularCorrelationError(
             f"{what} needs a correlation matrix of full rank. {reason}. Full rank takes {remedy}.",
             relations=[str(relation) for relation in self.relations],
-            variables=self.variables,
+            variables=list(dict.fromkeys(name for one in self.relations for name in one.names)),
             redundant=self.redundant,
         )
 
@@ -187,20 +187,8 @@ def deficiency_of(
             "use the complete rows, or shrink R explicitly."
         )
     B = factor_of(R, values, vectors, tolerance)
-    if len(R) <= 2 * len(B):  # fewer null directions than others: these are less work
-        null = vectors[:, values <= tolerance * values[-1]].T
-        found = Relations.of_null_directions(null, scale)
-    else:
-        found = Relations.of_factor(B, scale)
     lengths = np.linalg.norm(B, axis=0)
-    return Deficiency(
-        factor=B / lengths,
-        dropped=dropped_share(lengths),
-        lengths=lengths,
-        relations=linear_relations(found, names, scale=scale),
-        variables=[names[j] for j in found.linked],
-        redundant=[names[j] for j in found.dependent.tolist()],
-    )
+    return Deficiency(B / lengths, lengths, linear_relations(B, names, scale=scale))
 
 
 def factor_of(R: Array, values: Array, vectors: Array, tol: float) -> Array:
@@ -234,97 +222,55 @@ def spectrum(R: Array) -> tuple[Array, Array]:
     return values, vectors
 
 
-def dropped_share(lengths: Array) -> float:
-    """The largest share of a variable's variance in directions that do not count."""
-    return float(np.max(1.0 - np.minimum(lengths, 1.0) ** 2))
-
-
-@dataclass(frozen=True)
-class Relations:
-    """``x[dependent] = Cᵀ x[independent]``, in standardised units.
+def linear_relations(
+    B: Array, names: Sequence[str], *, scale: Array | None = None
+) -> list[Relation]:
+    """What a factor (r × p) says of p - r of its columns: combinations of the others.
 
     Variables that share no relation have no coefficient in one another's. Among equally good ones
     the last variable is dependent, so that a duplicate is expressed by the column that came first.
-    In the original units, a variable that is a plain sum of others is the one that is expressed.
-
-    Attributes
-    ----------
-    independent, dependent : ndarray of shape (r,) and (k,)
-        Numbers of the variables.
-    C : ndarray of shape (r, k)
-        Coefficients.
+    With ``scale``, the standard deviations, coefficients are in the original units, and a variable
+    that is a plain sum of others is the one that is expressed.
     """
+    r, p = B.shape
+    order = qr(B / (1.0 + _EARLIER * np.arange(p)), mode="r", pivoting=True)[1]
+    independent, dependent = np.sort(order[:r]), np.sort(order[r:])
+    C = np.asarray(solve(B[:, independent], B[:, dependent]))
+    _drop_rounding(C)
+    sd = np.ones(p) if scale is None else scale
+    if scale is not None:
+        for number in range(p - r):
+            _prefer_sum(C, independent, dependent, number, sd)
+    order = np.argsort(independent)
+    independent, C = independent[order], C[order]
+    out = []
+    for pivot, column in zip(dependent.tolist(), C.T, strict=True):
+        places = [(int(independent[i]), float(column[i])) for i in np.flatnonzero(column)]
+        terms = tuple((float(c / sd[j] * sd[pivot]), names[j]) for j, c in places)
+        out.append(Relation(names[pivot], terms))
+    return out
 
-    independent: NDArray[np.intp]
-    dependent: NDArray[np.intp]
-    C: Array
 
-    @classmethod
-    def of_null_directions(cls, null: Array, scale: Array | None = None) -> Relations:
-        """From linearly independent directions (k × p); ``scale`` are standard deviations."""
-        k, p = null.shape
-        order = qr(null * (1.0 + _EARLIER * np.arange(p)), mode="r", pivoting=True)[1]
-        dependent, independent = np.sort(order[:k]), np.sort(order[k:])
-        C = -solve(null[:, dependent], null[:, independent]).T
-        return cls(independent, dependent, C)._cleaned(scale)
-
-    @classmethod
-    def of_factor(cls, B: Array, scale: Array | None = None) -> Relations:
-        """From a factor (r × p), which is less work where k > r."""
-        r, p = B.shape
-        order = qr(B / (1.0 + _EARLIER * np.arange(p)), mode="r", pivoting=True)[1]
-        independent, dependent = np.sort(order[:r]), np.sort(order[r:])
-        C = np.asarray(solve(B[:, independent], B[:, dependent]))
-        return cls(independent, dependent, C)._cleaned(scale)
-
-    @property
-    def linked(self) -> list[int]:
-        """The variables that take part in a relation, in input order."""
-        used = self.independent[self.C.any(axis=1)]
-        return sorted([*used.tolist(), *self.dependent.tolist()])
-
-    def _cleaned(self, scale: Array | None) -> Relations:
-        _drop_rounding(self.C)
-        if scale is not None:
-            for number in range(len(self.dependent)):
-                self._prefer_sum(number, scale)
-        return self
-
-    def _prefer_sum(self, number: int, scale: Array) -> None:
-        """Express another variable in one relation, if it is then a plain sum of the others."""
-        C, independent, dependent = self.C, self.independent, self.dependent
-        terms = np.flatnonzero(C[:, number])
-        if not 2 <= len(terms) < _LONGEST_SUM:
+def _prefer_sum(C: Array, independent: Index, dependent: Index, number: int, sd: Array) -> None:
+    """Express another variable in one relation, if it is then a plain sum of the others."""
+    terms = np.flatnonzero(C[:, number])
+    if not 2 <= len(terms) < _LONGEST_SUM:
+        return
+    # the relation is that the sum of these is zero
+    raw = np.append(C[terms, number] / sd[independent[terms]], -1 / sd[dependent[number]])
+    for place, j in enumerate(terms):
+        if np.allclose(-np.delete(raw, place) / raw[place], 1.0, atol=1e-6):
+            new = -C[:, number] / C[j, number]
+            new[j] = 1.0 / C[j, number]
+            others = C[j].copy()
+            C[j] = 0.0
+            C += np.outer(new, others)
+            C[:, number] = new
+            _drop_rounding(C)
+            independent[j], dependent[number] = dependent[number], independent[j]
             return
-        # the relation is that the sum of these is zero
-        raw = np.append(C[terms, number] / scale[independent[terms]], -1 / scale[dependent[number]])
-        for place, j in enumerate(terms):
-            if np.allclose(-np.delete(raw, place) / raw[place], 1.0, atol=1e-6):
-                new = -C[:, number] / C[j, number]
-                new[j] = 1.0 / C[j, number]
-                others = C[j].copy()
-                C[j] = 0.0
-                C += np.outer(new, others)
-                C[:, number] = new
-                _drop_rounding(C)
-                independent[j], dependent[number] = dependent[number], independent[j]
-                return
 
 
 def _drop_rounding(C: Array) -> None:
     largest = np.abs(C).max(axis=0, initial=1.0)  # a dependent variable has coefficient one
     C[np.abs(C) < _NEGLIGIBLE * largest] = 0.0
-
-
-def linear_relations(
-    found: Relations, names: Sequence[str], *, scale: Array | None = None
-) -> list[Relation]:
-    """Each relation by the names of its variables; in original units with standard deviations."""
-    order = np.argsort(found.independent)
-    independent, sd = found.independent[order], np.ones(len(names)) if scale is None else scale
-    out = []
-    for pivot, column in zip(found.dependent.tolist(), found.C[order].T, strict=True):
-        places = [(int(independent[i]), float(column[i])) for i in np.flatnonzero(column)]
-        terms = tuple((float(c / sd[j] * sd[pivot]), names[j]) for j, c in places)
-        out.append(Relation(names[pivot], terms))
-    return out

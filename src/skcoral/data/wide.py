@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcoral.core.arrays import Array
-from skcoral.core.deficiency import Deficiency, Relation, dropped_share
+from skcoral.core.deficiency import Deficiency, Relation
 from skcoral.core.tolerances import SINGULAR_TOL
 from skcoral.core.validation import check_names, check_weights, float_array
 from skcoral.data.moments import Moments
@@ -144,16 +144,7 @@ def deficiency_of_rows(moments: RowMoments) -> Deficiency:
         Relation(moments.names[j], ((_ratio(moments, A, i, j), moments.names[i]),))
         for i, j in pairs
     ]
-    copies = [moments.names[j] for _, j in pairs]
-    return Deficiency(
-        factor=A,
-        dropped=dropped_share(lengths),
-        lengths=lengths,
-        relations=relations,
-        variables=sorted({moments.names[k] for pair in pairs for k in pair}),
-        redundant=copies,
-        n_rows=moments.n_rows,
-    )
+    return Deficiency(A, lengths, relations, moments.n_rows)
 
 
 def _ratio(moments: RowMoments, A: Array, i: int, j: int) -> float:
