@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import helmert, solve_triangular
+from scipy.linalg import solve_triangular
 
 from skcoral.core.arrays import Array, Frozen
 from skcoral.core.display import Fidelities
 from skcoral.core.linalg import make_exact
 from skcoral.core.measures import fidelity
 from skcoral.core.problem import check_correlation
-from skcoral.core.validation import check_choice, check_count, float_array, shown_value
+from skcoral.core.validation import check_choice, float_array, shown_value
 from skcoral.exceptions import InvalidArgumentError
 
 Indices = NDArray[np.intp]
@@ -177,20 +177,13 @@ def cholesky(R: Any) -> Baseline:
     return _in_place(check_correlation(R), lambda root: np.eye(len(root)), "Cholesky")
 
 
-def sparse_pca(
-    R: Any,
-    *,
-    alpha: float,
-    rows: Any = None,
-    n_rows: int = 5000,
-    assignment: str = "bottleneck",
-    method: str = "cd",
-) -> Baseline:
+def sparse_pca(R: Any, *, alpha: float) -> Baseline:
     """Sparse principal components at unit variance, each matched to one variable.
 
-    scikit-learn's ``SparsePCA`` with as many components as variables, rescaled to
-    ``t_jᵀRt_j = 1``. Sparse components are not decorrelated: what they leave is the price of
-    choosing zeros by a penalty instead of by a support.
+    scikit-learn's ``SparsePCA`` with as many components as variables, fitted to the paper's sample
+    of 5,000 normal rows with population correlation ``R`` and rescaled to ``t_jᵀRt_j = 1``. Sparse
+    components are not decorrelated: what they leave is the price of choosing zeros by a penalty
+    instead of by a support.
 
     Parameters
     ----------
@@ -198,15 +191,6 @@ def sparse_pca(
         Correlation matrix.
     alpha : float
         The penalty; larger means sparser.
-    rows : array-like of shape (n, p), optional
-        Data to fit, such as :func:`normal_rows`. Without them the fit uses data whose sample
-        correlation matrix is exactly ``R``.
-    n_rows : int, default=5000
-        Number of rows that ``alpha`` refers to when ``rows`` is not given.
-    assignment : {"bottleneck", "sum"}, default="bottleneck"
-        As in :func:`pca`.
-    method : {"cd", "lars"}, default="cd"
-        Algorithm of the sparse regressions.
 
     Examples
     --------
@@ -218,48 +202,16 @@ def sparse_pca(
     from sklearn.decomposition import SparsePCA
 
     R = check_correlation(R)
-    check_choice("assignment", assignment, _ASSIGNMENTS)
-    check_count("n_rows", n_rows, minimum=2)
-    X = _exact_rows(R, n_rows)
-    if rows is not None:
-        X = float_array(rows, "rows", InvalidArgumentError)[0]
-    if X.ndim != 2 or X.shape[1] != len(R):
-        raise InvalidArgumentError(
-            f"rows must have {len(R)} columns, one per variable; got shape {X.shape}."
-        )
-    model = SparsePCA(len(R), alpha=alpha, method=method, max_iter=500, random_state=0)
-    loadings = np.asarray(model.fit(X).components_.T, dtype=np.float64)
+    rows = np.random.default_rng(2).normal(size=(5000, len(R))) @ np.linalg.cholesky(R).T
+    model = SparsePCA(len(R), alpha=alpha, method="lars", max_iter=500, random_state=0)
+    loadings = np.asarray(model.fit(rows).components_.T, dtype=np.float64)
     empty = np.flatnonzero(~loadings.any(axis=0))
     if empty.size:
         raise InvalidArgumentError(
             f"{empty.size} of {len(R)} sparse components are entirely zero; lower alpha."
         )
     T = loadings / np.sqrt(np.einsum("ij,ij->j", loadings, R @ loadings))
-    return match_to_sources(R, T, name=f"sparse PCA ({assignment})", assignment=assignment)
-
-
-def normal_rows(R: Any, n_rows: int = 5000, *, seed: int = 2) -> Array:
-    """Normal rows with population correlation ``R``; their sample correlation only comes near it.
-
-    Examples
-    --------
-    >>> from skcoral.baselines import normal_rows
-    >>> normal_rows([[1.0, 0.6], [0.6, 1.0]]).shape
-    (5000, 2)
-    """
-    L = np.linalg.cholesky(check_correlation(R))
-    check_count("n_rows", n_rows)
-    return np.asarray(np.random.default_rng(seed).normal(size=(n_rows, len(L))) @ L.T)
-
-
-def _exact_rows(R: Array, n_rows: int) -> Array:
-    """Centred rows with sample correlation exactly R, worth ``n_rows`` of unit variance.
-
-    A penalised factorisation sees rows only through their cross-products, so p + 1 rows of the
-    right length stand for any number of them.
-    """
-    contrasts = helmert(len(R) + 1).T  # orthonormal columns of zero mean
-    return np.asarray(np.sqrt(n_rows - 1.0) * contrasts @ np.linalg.cholesky(R).T)
+    return match_to_sources(R, T, name="sparse PCA")
 
 
 def match_to_sources(R: Array, T: Array, *, name: str, assignment: str = "bottleneck") -> Baseline:

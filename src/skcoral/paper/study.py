@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral.api import decorrelate
-from skcoral.baselines import Baseline, normal_rows, sparse_pca
+from skcoral.baselines import Baseline, sparse_pca
 from skcoral.core.arrays import Array
 from skcoral.core.results import Decorrelation
 from skcoral.core.validation import check_count
@@ -104,5 +104,5 @@ class Study:
         R = self.matrix(system)
         return self._once(
             ("sparse", system, alpha),
-            lambda: sparse_pca(R, alpha=alpha, rows=normal_rows(R), method="lars"),
+            lambda: sparse_pca(R, alpha=alpha),
         )
