@@ -130,7 +130,7 @@ def test_app(chosen: dict[str, Any], wine_csv: Path, calls: Counter[str]) -> Non
 
     problem = pose(read_file(wine_csv.read_bytes(), "wine.csv", key="wine"), Settings())
     assert problem.deficiency is None
-    threshold(problem.data.judged)
+    threshold(problem.data.estimate)
     problem.data.fit(chosen, thorough=False)
-    compare_floors(problem.data.judged)
+    compare_floors(problem.data.estimate)
     assert calls == {"judgement": 1, "threshold": 1}

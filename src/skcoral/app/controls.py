@@ -52,7 +52,7 @@ def choose_level(problem: Problem, threshold: Threshold, curve: Frontier | None)
 
 def _compared(problem: Problem, threshold: Threshold) -> FloorComparison:
     return problem.remember(
-        "floors", lambda: compare_floors(problem.data.judged, threshold=threshold)
+        "floors", lambda: compare_floors(problem.data.estimate, threshold=threshold)
     )
 
 

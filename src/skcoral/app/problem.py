@@ -59,7 +59,7 @@ class Problem:
     @property
     def deficiency(self) -> Deficiency | None:
         """Which variables are determined by others, or how few rows there are; None if neither."""
-        return self.data.judged.deficiency
+        return self.data.estimate.deficiency
 
     @property
     def can_hold_out(self) -> bool:
@@ -102,7 +102,7 @@ def pose(source: Source, settings: Settings) -> Problem:
                 f"{source.label}: {len(data.names)} variables are chosen and {most} fit here.\n"
                 "Choose fewer, or use the command: coral fit has no such limit."
             )
-        _ = data.judged  # within the limits of a visitor
+        _ = data.estimate  # within the limits of a visitor
     return Problem(key_of(source, settings), source, data)
 
 

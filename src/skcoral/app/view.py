@@ -46,7 +46,7 @@ def explore(problem: Problem) -> None:
 
 
 def _explore(problem: Problem) -> None:
-    threshold = problem.remember("threshold", lambda: api.threshold(problem.data.judged))
+    threshold = problem.remember("threshold", lambda: api.threshold(problem.data.estimate))
     mode = bound(
         st.radio,
         "What to hold fixed",
@@ -164,7 +164,7 @@ def _curve(problem: Problem, criterion: str) -> Frontier | None:
     with st.spinner("Drawing the curve …"):
         return problem.remember(
             ("curve", criterion),
-            lambda: api.frontier(problem.data.judged, criterion=criterion, n_points=n_points),
+            lambda: api.frontier(problem.data.estimate, criterion=criterion, n_points=n_points),
         )
 
 

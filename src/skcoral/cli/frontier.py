@@ -34,7 +34,7 @@ def frontier(options: Namespace) -> int:
                 f"there are {len(data.names):,}.\n"
                 "Name the floors to look at (--rho-min), or choose fewer columns (--columns)."
             )
-        judged = data.judged
+        judged = data.estimate
         with data.naming(), console.progress("Computing the curve") as tell:
             curve = api.frontier(
                 judged,

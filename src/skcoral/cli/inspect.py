@@ -44,7 +44,7 @@ def inspect(options: Namespace) -> int:
     record = _overview(data)
     with console.progress("Solving"):
         # Dependent columns have no exact decorrelation, and so no threshold.
-        th = None if data.judged.deficiency is not None else api.threshold(data.judged)
+        th = None if data.estimate.deficiency is not None else api.threshold(data.estimate)
         record |= _dependence(data) if th is None else _regular(data, th)
         record |= _floors(data, options)
     if options.json:
@@ -56,7 +56,7 @@ def inspect(options: Namespace) -> int:
 
 def _dependence(data: Dataset) -> dict[str, Any]:
     """What is possible where columns determine each other, or rows are few."""
-    deficiency = data.judged.deficiency
+    deficiency = data.estimate.deficiency
     assert deficiency is not None
     return {
         "dependent": [str(r) for r in deficiency.relations] or [deficiency.explain()],
@@ -70,7 +70,7 @@ def _dependence(data: Dataset) -> dict[str, Any]:
 
 def _regular(data: Dataset, th: Threshold) -> dict[str, Any]:
     """What exact decorrelation gives, by this method and by others."""
-    R = data.judged.R
+    R = data.estimate.R
     methods = {
         "CORAL at ρ★": th.fidelity,
         "ZCA-cor": baselines.zca_cor(R).fidelity,
@@ -93,12 +93,12 @@ def _regular(data: Dataset, th: Threshold) -> dict[str, Any]:
 
 def _floors(data: Dataset, options: Namespace) -> dict[str, Any]:
     """What usual floors give, with the command for each, and the recommendation."""
-    p, deficiency = len(data.names), data.judged.deficiency
+    p, deficiency = len(data.names), data.estimate.deficiency
     r = p if deficiency is None else deficiency.rank
     if r * r * p > (_QUICK if deficiency is None else _QUICK_SINGULAR) or p > _MOST_COMPARED:
         return {"floors": [], "recommended": None, "recommendation": _TOO_LARGE}
     about_rows = data.estimate.is_about_rows
-    compared = compare_floors(data.judged, measure=None if about_rows else data.measure)
+    compared = compare_floors(data.estimate, measure=None if about_rows else data.measure)
     what = "T.csv" if data.matrix is not None else "decorrelated.csv"
 
     def command(*floor: str) -> str:
@@ -111,7 +111,7 @@ def _floors(data: Dataset, options: Namespace) -> dict[str, Any]:
         floors.append(figures | {"label": choice.label, "command": command(*asked)})
     best, limits = compared.recommended, {}
     if best is not None and best.above is not None and about_rows and deficiency is None:
-        limits = floors_within(data.judged) if r * r * p <= _QUICK_LIMITS else {}
+        limits = floors_within(data.estimate) if r * r * p <= _QUICK_LIMITS else {}
     return {
         "floors": floors,
         "recommended": None if best is None else floors[compared.choices.index(best)],

@@ -19,7 +19,7 @@ from skcoral.show import sentences
 def threshold(options: Namespace) -> int:
     """Compute ρ★, the largest fidelity that exact decorrelation allows."""
     data = load(options)
-    judged = data.judged
+    judged = data.estimate
     with data.naming(), console.progress("Solving") as tell:
         th = api.threshold(judged, callback=lambda *_: tell(None))
     if options.json:

@@ -23,7 +23,7 @@ def verify(options: Namespace) -> int:
     """Judge every claim of the file, and whether it is about the matrix of the table."""
     certificate = load_certificate(options.certificate)
     options.columns = options.columns or list(certificate.sources)
-    R = load(options).judged.R
+    R = load(options).estimate.R
     try:
         with console.progress("Checking"):
             verdict = certificate.verify(R, rigorous=options.rigorous)

@@ -179,11 +179,9 @@ class Problem:
 def check_matrix(R: Any, *, on_singular: Any = "raise") -> Matrix:
     """Turn what the user gave into a matrix with names; say so where it is singular."""
     solve = check_choice("on_singular", on_singular, ("solve", "raise")) == "solve"
-    if isinstance(R, Matrix):
-        return R
-    known = getattr(R, "deficiency", None)
-    if known is not None or getattr(R, "judged", False):  # an estimate from a table
-        return Matrix(R.R, tuple(R.names), known)
+    known = getattr(R, "matrix", R)  # that of an estimate
+    if isinstance(known, Matrix):
+        return known
     matrix = check_semidefinite(R)
     if matrix.deficiency is not None:
         if not solve:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,13 @@ from skcoral.core.arrays import Array, Frozen
 from skcoral.core.deficiency import Deficiency
 from skcoral.core.linalg import correlation_of_covariance
 from skcoral.core.lowrank import FactoredCorrelation
-from skcoral.core.problem import check_finite, check_semidefinite, check_symmetric, square_matrix
+from skcoral.core.problem import (
+    Matrix,
+    check_finite,
+    check_semidefinite,
+    check_symmetric,
+    square_matrix,
+)
 from skcoral.core.validation import listing
 from skcoral.data.moments import SMALLEST_SPREAD, Moments
 from skcoral.data.wide import RowMoments, deficiency_of_rows
@@ -52,8 +59,6 @@ class CorrelationEstimate(Frozen):
         What is known about a matrix whose rank is below the number of columns.
     source : str
         What estimated the matrix, where it is not the rows' own.
-    judged : bool
-        Whether the matrix was checked when it was estimated, and need not be again.
 
     Examples
     --------
@@ -70,7 +75,11 @@ class CorrelationEstimate(Frozen):
     weighted: bool = False
     deficiency: Deficiency | None = None
     source: str = ""
-    judged: bool = False
+
+    @cached_property
+    def matrix(self) -> Matrix:
+        """The correlations as the solvers take them, with what was found about them before."""
+        return Matrix(self.R, self.names, self.deficiency)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -117,9 +126,12 @@ class CorrelationEstimate(Frozen):
 def given_matrix(
     R: Array, names: tuple[str, ...], *, scale: Array | None = None
 ) -> CorrelationEstimate:
-    """A correlation matrix without rows behind it."""
-    p = len(R)
-    return CorrelationEstimate(R, np.zeros(p), np.ones(p) if scale is None else scale, names, 0)
+    """A correlation matrix without rows behind it; warns where it is singular."""
+    p, matrix = len(R), check_semidefinite(R, names)
+    scale = np.ones(p) if scale is None else scale
+    return _warned(
+        CorrelationEstimate(matrix.R, np.zeros(p), scale, names, 0, deficiency=matrix.deficiency)
+    )
 
 
 def estimate_rows(
@@ -219,7 +231,6 @@ def estimate(
         n_rows=moments.n_rows,
         weighted=moments.is_weighted,
         deficiency=found,
-        judged=True,
     )
 
 
@@ -320,7 +331,6 @@ def _estimate_by(
         n_rows=moments.n_rows,
         deficiency=matrix.deficiency,
         source=_name_of(covariance),
-        judged=True,
     )
 
 

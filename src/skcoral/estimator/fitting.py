@@ -15,7 +15,6 @@ from sklearn.utils.metaestimators import available_if
 from skcoral import api
 from skcoral.choosing import check_target, solve_for
 from skcoral.core.lowrank import LowRankTransform
-from skcoral.core.problem import check_matrix
 from skcoral.core.results import Notes
 from skcoral.core.validation import check_choice, check_random_state
 from skcoral.data.correlation import (
@@ -288,36 +287,34 @@ class Fitting:
         sample_weight: Any = None,
         groups: Any = None,
         raised: Any = None,
-        judged: Any = None,
         measured_on: Any = None,
         near: Any = None,
         measure: bool = True,
     ) -> Self:
         """Solve for the correlations ``table`` and set the fitted attributes.
 
-        With ``rows``, what rounding costs is measured on them. ``raised`` are floors
-        for the population and ``judged`` is the validated matrix, where they are known. The effect
-        is measured on the moments or on the correlation matrix ``measured_on``; without
-        ``measure``, when it is asked for. ``near`` is a model of a similar matrix to start from.
+        With ``rows``, what rounding costs is measured on them. ``raised`` are floors for the
+        population, where they are known. The effect is measured on the moments or on the
+        correlation matrix ``measured_on``; without ``measure``, when it is asked for. ``near`` is a
+        model of a similar matrix to start from.
         """
         floors = None
         if self.confidence is not None:
             self.confidence_ = raised or self._confident_floors(rows, sample_weight, groups)
             floors = self.confidence_.floors
-        given = judged or check_matrix(table, on_singular=self.on_singular)
         regular = table.deficiency is None
         warm = None
         if near is not None and regular:
-            warm, given.memory.near = near.result_, near.threshold_.weights
-            given.memory.floor = float(warm.rho_min.min())
-        result = solve_for(given, self, floors=floors, warm=warm)
+            warm, table.matrix.memory.near = near.result_, near.threshold_.weights
+            table.matrix.memory.floor = float(warm.rho_min.min())
+        result = solve_for(table, self, floors=floors, warm=warm)
         effect = None
         if measured_on is not None:
             effect = measure_matrix(measured_on, result.T, result.names)
         elif measure and not (table.is_wide and len(table.names) > _LONG):
             effect = measure_rows(table, result, moments)
         if regular:  # of a singular matrix it takes as long again: on request
-            self.threshold_ = api.threshold(given)
+            self.threshold_ = api.threshold(table)
         self.moments_, self.estimate_ = moments, table
         self.output_scale_ = self.output_scale  # a setting changed later waits for a new fit
         sure = "" if floors is None else self.confidence_.sentence()

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from skcoral.core.arrays import Array
 from skcoral.core.limits import current
-from skcoral.core.problem import Matrix, check_matrix
 from skcoral.core.results import Decorrelation
 from skcoral.data.correlation import (
     CorrelationEstimate,
@@ -194,7 +193,8 @@ class Dataset:
         """The correlations, and the moments of the rows behind them."""
         if self.matrix is not None:
             R, scale = self.matrix.R, self.matrix.scale
-            return given_matrix(R, self.names, scale=scale), Moments(self.names)
+            with self.naming():
+                return given_matrix(R, self.names, scale=scale), Moments(self.names)
         with self.naming():
             if self.rows is None:
                 moments = Moments(self.names)
@@ -218,12 +218,6 @@ class Dataset:
     def moments(self) -> Moments:
         """Counts and moments of the complete rows, weighted where weights are asked for."""
         return self._estimated[1]
-
-    @cached_property
-    def judged(self) -> Matrix:
-        """The correlations as the solvers take them."""
-        with self.naming():
-            return check_matrix(self.estimate, on_singular="solve")
 
     def measure(self, result: Decorrelation) -> Measured:
         """The effect of a result on the rows, or for the matrix."""
@@ -257,7 +251,7 @@ class Dataset:
         with self.progress("Solving"), self.naming():
             if self.matrix is None and self.rows is None:
                 return Fit(self, model.fit_moments(self.moments), groups)
-            known: dict[str, Any] = {"judged": self.judged, "raised": raised}
+            known: dict[str, Any] = {"raised": raised}
             if self.matrix is not None:
                 known["measured_on"] = self.matrix.R
             elif thorough and self.rows is not None:
