@@ -34,10 +34,10 @@ def frontier(options: Namespace) -> int:
                 f"there are {len(data.names):,}.\n"
                 "Name the floors to look at (--rho-min), or choose fewer columns (--columns)."
             )
-        judged = data.estimate
+        estimate = data.estimate
         with data.naming(), console.progress("Computing the curve") as tell:
             curve = api.frontier(
-                judged,
+                estimate,
                 sorted(set(floors)) if floors else None,
                 criterion=options.criterion,
                 n_points=options.points,
@@ -55,7 +55,7 @@ def frontier(options: Namespace) -> int:
             from skcoral.show.pictures import FrontierDisplay
 
             figure = Figure(figsize=(6.4, 4.4), layout="constrained")
-            regular = None if judged.deficiency is not None else judged.R
+            regular = None if estimate.deficiency is not None else estimate.R
             FrontierDisplay.from_result(curve, regular).plot(figure.add_subplot())
             with outputs.open(plot) as stream:
                 figure.savefig(stream, format=plot.suffix[1:].lower(), dpi=160)

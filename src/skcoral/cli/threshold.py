@@ -19,9 +19,9 @@ from skcoral.show import sentences
 def threshold(options: Namespace) -> int:
     """Compute ρ★, the largest fidelity that exact decorrelation allows."""
     data = load(options)
-    judged = data.estimate
+    estimate = data.estimate
     with data.naming(), console.progress("Solving") as tell:
-        th = api.threshold(judged, callback=lambda *_: tell(None))
+        th = api.threshold(estimate, callback=lambda *_: tell(None))
     if options.json:
         fidelity = dict(zip(data.names, th.fidelity.tolist(), strict=True))
         console.print_json(record_of(data) | describe_threshold(th) | {"fidelity": fidelity})
