@@ -147,7 +147,7 @@ def test_every_setting_of_the_matrix_is_in_the_key_of_the_app() -> None:
     from skcoral.app.settings import Settings
     from skcoral.app.sources import example
 
-    source, plain = example("wine"), Settings()
+    source, plain = example(), Settings()
     others = [
         replace(plain, covariance="LedoitWolf"),
         replace(plain, covariance="OAS"),
