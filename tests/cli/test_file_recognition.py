@@ -67,31 +67,10 @@ def test_a_covariance_matrix_gives_the_answer_of_its_rows(answer, main, frame, t
     assert told["measured"]["rows_given"] == 4
 
 
-def test_a_matrix_without_names_is_read_when_declared(answer, main, frame, tmp_path):
-    path = tmp_path / "plain.csv"
-    np.savetxt(path, frame.corr(), delimiter=",")
-    status, _, err = main("threshold", path)
-    assert status == 3
-    assert "--matrix" in err
-    status, told = answer("threshold", path, "--matrix")
-    assert status == 0
-    assert told["value"] == pytest.approx(api.threshold(frame.corr()).value, abs=1e-9)
-    path.write_text("a,b,c\n1,,\n0.5,1,\n0.2,0.1,1\n")
-    status, told = answer("threshold", path, "--matrix")
-    assert status == 0
-    assert list(told["weights"]) == ["a", "b", "c"]
-    frame.to_csv(path, index=False)
-    status, _, err = main("threshold", path, "--matrix")
-    assert status == 3
-    assert "60 rows and 4 columns" in err
-
-
 def test_a_matrix_can_be_piped_in(coral, frame):
     expected = api.threshold(frame.corr()).value
-    labelled = frame.corr().to_csv()
-    plain = "\n".join(" ".join(map(repr, row)) for row in frame.corr().to_numpy().tolist())
-    for text, extra in ((labelled, []), (labelled, ["--matrix"]), (plain, ["--matrix"])):
-        done = coral("threshold", "-", "--json", *extra, input=text)
+    for extra in ([], ["--matrix"]):
+        done = coral("threshold", "-", "--json", *extra, input=frame.corr().to_csv())
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["value"] == pytest.approx(expected, abs=1e-9)
 

@@ -56,15 +56,6 @@ def test_a_command_reads_its_table_once(main, counted, iris_csv, tmp_path, monke
     assert counted["passes"] == 1
 
 
-def test_a_matrix_without_names_is_opened_once(main, counted, tmp_path):
-    path = tmp_path / "matrix.txt"
-    path.write_text("1 0.5 0.2\n0.5 1 0.1\n0.2 0.1 1\n")
-    counted.clear()
-    status, _, errors = main("threshold", path, "--matrix")
-    assert status == 0, errors
-    assert counted["matrix.txt"] == 1
-
-
 def test_the_app_parses_an_upload_once(counted, iris_csv):
     source = read_file(iris_csv.read_bytes(), "iris.csv", key="k")
     assert list(source.opened.table.cells("species"))[:1] == ["setosa"]

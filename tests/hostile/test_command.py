@@ -131,9 +131,9 @@ def test_wide_encodings_are_distinguished(tmp_path, encoding):
     bom = b"" if encoding in ("utf-32", "utf-16") else "\ufeff".encode(encoding)
     data = bom + "a,b\n1,2\n2,1\n".encode(encoding)
     name = "UTF-32" if "32" in encoding else "UTF-16"
-    with pytest.raises(InvalidTableError, match=f"the file is {name} text") as found:
+    with pytest.raises(InvalidTableError, match=f"the file is {name} text"):
         open_table(data, name="t.csv", encoding="utf-8")
-    assert open_table(data, name="t.csv", **found.value.reading).names == ("a", "b")
+    assert open_table(data, name="t.csv", encoding=name.lower()).names == ("a", "b")
     assert open_table(data, name="t.csv").names == ("a", "b")
 
 
@@ -151,16 +151,6 @@ def test_devices_and_pipes_without_end(coral, tmp_path):
     assert time.monotonic() - start < 60
     in_words(coral("inspect", "/proc/self/mem", cwd=tmp_path), 3)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_full_temporary_folder_is_reported_as_such(coral, folder):
-    with (folder / "table.csv").open() as source:
-        done = coral(
-            "inspect", "-", cwd=folder, stdin=source,
-            file_size=50_000,
-        )  # fmt: skip
-    told = in_words(done, 3)
-    assert "temporary folder" in told
 
 
 def test_limits_are_set_in_the_environment(coral, folder):

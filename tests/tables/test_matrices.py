@@ -1,26 +1,27 @@
-"""Files that are said to hold a matrix, with and without names, complete and triangular."""
+"""Files that are said to hold a matrix, complete and triangular."""
 
 import numpy as np
 import pytest
 
 from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
-from skcoral.tables.matrices import read_matrix
+from skcoral.workflow.opening import open_file
 
 R = np.array([[1.0, 0.25, -0.5], [0.25, 1.0, 0.125], [-0.5, 0.125, 1.0]])
 BODY = [["1", "0.25", "-0.5"], [".25", "1", "1.25e-1"], ["-0.5", "0.125", "1"]]
 TRIANGLE = [["1", "", ""], ["0.25", "1", ""], ["-0.5", "0.125", "1"]]
 
 
+def read(text):
+    return open_file(text.encode(), name="m.txt", matrix=True).matrix
+
+
 def matrix(rows, mark):
-    return read_matrix("\n".join(mark.join(row) for row in rows).encode(), name="m.txt")[2]
+    return read("\n".join(mark.join(row) for row in rows))
 
 
 @pytest.mark.parametrize("mark", ["\t", ";", ",", " "])
 def test_separators_names_and_triangles(mark):
     names = ["a", "b", "c"]
-    plain = matrix(BODY, mark)
-    assert np.array_equal(plain.R, R)
-    assert plain.names == ("x1", "x2", "x3")
     bodies = [BODY] if mark == " " else [BODY, TRIANGLE]
     for body in bodies:
         side = [[name, *row] for name, row in zip(names, body, strict=True)]
@@ -31,10 +32,10 @@ def test_separators_names_and_triangles(mark):
 
 
 @pytest.mark.parametrize(
-    "text", ["1;0,6\n0,6;1", "a.1;b.2\n1,0;0,6\n0,6;1,0", "\ta.1\tb.2\na.1\t1\t,6\nb.2\t,6\t1"]
+    "text", ["a.1;b.2\n1,0;0,6\n0,6;1,0", "\ta.1\tb.2\na.1\t1\t,6\nb.2\t,6\t1"]
 )
 def test_decimal_commas(text):
-    found = read_matrix(text.encode(), name="m.txt")[2]
+    found = read(text)
     np.testing.assert_array_equal(found.R, [[1.0, 0.6], [0.6, 1.0]])
 
 
@@ -44,10 +45,9 @@ def test_decimal_commas(text):
         ("a b\n1 0\n0 1\n0 0", "3 rows and 2 columns"),
         ("v,a,b\nc,1,0\na,0,1", "same names on both sides"),
         ("a,b\n1,NA\nNA,1", "entry of a and b is missing"),
-        ("1,2\n3", "line 3 has 1 cell"),
-        ("1\n" * 5000, "column of numbers|header|1 columns"),
+        ("a,b\n1,2\n3", "line 3 has 1 cell"),
     ],
 )
 def test_what_is_wrong_is_reported(text, told):
     with pytest.raises((InvalidCorrelationError, InvalidTableError), match=told):
-        read_matrix(text.encode(), name="m.txt")
+        read(text)

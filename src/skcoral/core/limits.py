@@ -51,8 +51,7 @@ class Limits:
     cells : int
         Numbers of a table that is held in memory; one that is read in parts has no such limit.
     bytes : int
-        Bytes of a text file after decompression, or of what comes from a pipe or a device, which
-        is kept in a temporary file.
+        Bytes of a text file after decompression.
     seconds : float
         Time for reading a table from its start to its end.
 
@@ -81,7 +80,7 @@ class Limits:
 
     @property
     def whole_bytes(self) -> int:
-        """Bytes of a workbook or a model, which are held in memory at once."""
+        """Bytes of a workbook, a model or a pipe, which are held in memory at once."""
         return min(self.bytes, 1024 * MB)
 
     def require(

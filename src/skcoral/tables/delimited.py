@@ -359,5 +359,5 @@ def _check_header(label: str, names: list[str], separator: str, line: int) -> No
     if len(names) > 1 and all(is_number(name) for name in names):
         raise InvalidTableError(
             f"{label}: line {line}: the header holds numbers ({separator.join(names[:3])} …), not "
-            "names.\nPut a line with the columns' names on top (a correlation matrix: --matrix)."
+            "names.\nPut a line with the columns' names on top."
         )

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import io
-import re
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, BinaryIO
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,12 +10,9 @@ from skcoral.core.arrays import Array
 from skcoral.core.limits import current
 from skcoral.core.linalg import correlation_of_covariance
 from skcoral.exceptions import InvalidCorrelationError
-from skcoral.tables.columns import TableProfile, profile
-from skcoral.tables.reading import open_table
-from skcoral.tables.sources import find_source
+from skcoral.tables.columns import TableProfile
 from skcoral.tables.table import Table
 
-_NUMBER = re.compile(r"[+-]?\d*[.,]?\d+([eE][+-]?\d+)?")
 #: Rounding of matrices that were written with a few digits.
 _ROUNDING = 1e-6
 
@@ -43,37 +36,6 @@ class NamedMatrix:
         places = [self.names.index(name) for name in names]
         scale = None if self.scale is None else self.scale[places]
         return NamedMatrix(self.R[np.ix_(places, places)], names, scale)
-
-
-def read_matrix(
-    source: str | Path | bytes | BinaryIO, *, name: str | None = None, **reading: Any
-) -> tuple[Table, TableProfile, NamedMatrix]:
-    """Read a file that is said to hold a matrix, with or without names.
-
-    The arguments are those of :func:`skcoral.tables.open_table`.
-    """
-    found, limits = find_source(source, name), current()
-    with found.open() as stream:
-        start = stream.read(limits.record_bytes + 1)
-    if len(start) <= limits.record_bytes:  # and not read again
-        text = _with_names(start)
-        found = replace(found, open=lambda: io.BytesIO(text))
-    table = open_table(found, **reading)
-    content = profile(table)
-    matrix = matrix_in(table, content, asked=True)
-    assert matrix is not None
-    return table, content, matrix
-
-
-def _with_names(text: bytes) -> bytes:
-    """A matrix of nothing but numbers with names above it; any other content as it is."""
-    first = text.lstrip(b"\xef\xbb\xbf\r\n").partition(b"\n")[0].decode("latin-1")
-    mark = next((mark for mark in "\t;," if mark in first), None)
-    cells = [cell.strip() for cell in first.split(mark)]
-    if len(cells) < 2 or not all(_NUMBER.fullmatch(cell) for cell in cells):
-        return text
-    names = (mark or " ").join(f"x{j}" for j in range(1, len(cells) + 1))
-    return names.encode() + b"\n" + text
 
 
 def matrix_in(table: Table, content: TableProfile, *, asked: bool = False) -> NamedMatrix | None:

@@ -7,8 +7,6 @@ import gzip
 import io
 import os
 import sys
-import tempfile
-import weakref
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -23,8 +21,7 @@ from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 
 GZIP, ZIP, PARQUET, OLD_EXCEL = b"\x1f\x8b", b"PK\x03\x04", b"PAR1", b"\xd0\xcf\x11\xe0"
 STATA = b"<stata_dta>"  # of Stata 13 and later
-#: Bytes of a pipe that are read at a time: a look at its start, then large pieces.
-_START, _PIECE = 1 << 16, 1 << 20
+_PIECE = 1 << 20  # bytes of a pipe that are read at a time
 #: What reading a damaged archive, XML part or model can end in, depending on the byte.
 DAMAGED = (
     zipfile.BadZipFile,
@@ -74,14 +71,14 @@ def find_source(
                 "A table is a path, bytes or a file opened for reading bytes, not "
                 f"{type(source).__name__}."
             )
-        return _spooled(source, name or "table", refuse)
+        return _held(source, name or "table", refuse)
     if str(source) == "-":
         if sys.stdin is None or sys.stdin.isatty():
             raise InvalidTableError(
                 "standard input: nothing is piped in.\n"
                 "Pipe a table in, or name a file instead of '-'."
             )
-        return _spooled(sys.stdin.buffer, name or "standard input", refuse)
+        return _held(sys.stdin.buffer, name or "standard input", refuse)
     if not str(source):
         raise InvalidTableError("The name of the table's file is empty.\nName a file with a table.")
     path = Path(source)
@@ -94,7 +91,7 @@ def find_source(
         if not path.is_file():
             # A pipe can be read once only, and a long table is read more than once.
             with path.open("rb") as stream:
-                return _spooled(stream, label, refuse)
+                return _held(stream, label, refuse)
         return Source(label, lambda: path.open("rb"), path.stat().st_size)
 
 
@@ -112,37 +109,17 @@ def readable(label: str) -> Iterator[None]:
         ) from error
 
 
-def _spooled(stream: BinaryIO, label: str, refuse: Callable[[str, bytes], None] | None) -> Source:
-    """Keep what comes from a pipe or a device, within bounds, after a look at its start."""
-    limits, size = current(), 0
-    clock = Clock(limits, label)
-    piece = stream.read(_START)
-    if refuse is not None:
-        refuse(label, piece)
-    with tempfile.TemporaryFile(buffering=0) as file:
-        while piece:
-            size += len(piece)
-            clock.check()
-            limits.require("bytes", size, label)
-            view = memoryview(piece)
-            try:
-                while view:
-                    view = view[file.write(view) :]
-            except OSError as error:
-                raise InvalidTableError(
-                    f"{label}: after {size:,} bytes the temporary folder {tempfile.gettempdir()} "
-                    f"cannot take more ({error.strerror or error}).\n"
-                    "Save it to a file and name that, or set TMPDIR to a folder with room."
-                ) from error
-            piece = stream.read(_PIECE)
-        descriptor = os.dup(file.fileno())
-
-    def reopened() -> BinaryIO:
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        return os.fdopen(os.dup(descriptor), "rb")
-
-    weakref.finalize(reopened, os.close, descriptor)  # the file has no name, and is gone then
-    return Source(label, reopened, size)
+def _held(stream: BinaryIO, label: str, refuse: Callable[[str, bytes], None] | None) -> Source:
+    """Hold what comes from a pipe or a device, within bounds, after a look at its start."""
+    limits, clock, data = current(), Clock(current(), label), io.BytesIO()
+    while piece := stream.read(_PIECE):
+        if refuse is not None and not data.tell():
+            refuse(label, piece)
+        data.write(piece)
+        clock.check()
+        limits.require("whole_bytes", data.tell(), label)
+    content = data.getvalue()
+    return Source(label, lambda: io.BytesIO(content), len(content))
 
 
 @contextlib.contextmanager

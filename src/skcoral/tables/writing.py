@@ -213,36 +213,9 @@ class _TextWriter:
         self._stream.flush()
 
 
-class _Parts(io.RawIOBase):
-    """Keeps what a library writes until it is passed on to the stream.
-
-    Archives write again when they are closed or collected. After a full disk each of these attempts
-    would fail too, some of them where the error cannot be caught.
-    """
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream, self._parts, self._place = stream, io.BytesIO(), 0
-
-    def writable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._place
-
-    def write(self, data: Any) -> int:
-        self._place += (size := self._parts.write(data))
-        return size
-
-    def pass_on(self) -> None:
-        """Write to the stream what has come since the last time."""
-        parts, self._parts = self._parts, io.BytesIO()
-        self._stream.write(parts.getbuffer())
-        self._stream.flush()
-
-
 class _ParquetWriter:
     def __init__(self, stream: BinaryIO, names: Sequence[str]) -> None:
-        self._parts, self._names = _Parts(stream), list(names)
+        self._stream, self._names = stream, list(names)
         self._writer: Any = None
 
     def write(self, columns: Sequence[Any]) -> None:
@@ -254,15 +227,13 @@ class _ParquetWriter:
             # Outputs hardly ever repeat a value: a dictionary of them costs more than it saves.
             named = zip(self._names, columns, strict=True)
             copied = [name for name, column in named if not isinstance(column, np.ndarray)]
-            self._writer = pq.ParquetWriter(self._parts, table.schema, use_dictionary=copied)
+            self._writer = pq.ParquetWriter(self._stream, table.schema, use_dictionary=copied)
         self._writer.write_table(table)
-        self._parts.pass_on()
 
     def close(self) -> None:
         if self._writer is None:
             self.write([np.empty(0)] * len(self._names))
         self._writer.close()
-        self._parts.pass_on()
 
 
 class _ExcelWriter:
@@ -271,7 +242,7 @@ class _ExcelWriter:
     def __init__(self, stream: BinaryIO, names: Sequence[str]) -> None:
         import openpyxl
 
-        self._parts = _Parts(stream)
+        self._stream = stream
         self._book = openpyxl.Workbook(write_only=True)
         self._sheet = self._book.create_sheet("coral")
         self._sheet.append([self._cell(name) for name in names])
@@ -316,8 +287,9 @@ class _ExcelWriter:
 
     def close(self) -> None:
         """Finish the workbook."""
-        self._book.save(self._parts)
-        self._parts.pass_on()
+        whole = io.BytesIO()  # archives write again, and fail again, when they are collected
+        self._book.save(whole)
+        self._stream.write(whole.getbuffer())
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -10,7 +10,7 @@ from skcoral.core.limits import current
 from skcoral.core.validation import listing
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.tables.columns import TableProfile, profile, select_variables
-from skcoral.tables.matrices import NamedMatrix, matrix_in, read_matrix
+from skcoral.tables.matrices import NamedMatrix, matrix_in
 from skcoral.tables.reading import open_table
 from skcoral.tables.roles import Doubt
 from skcoral.tables.table import Batch, Table
@@ -128,9 +128,6 @@ def open_file(
     ``in_memory`` refuses a table with more cells than may be held in memory, and ``progress`` is
     given what is being done and returns a context that takes the fraction done.
     """
-    if matrix:
-        table, content, found = read_matrix(source, **reading)
-        return OpenedFile(table, content, found, progress)
     table = open_table(source, **reading)
     limits, seen = current(), table.n_rows or 0
 
@@ -148,7 +145,7 @@ def open_file(
     refuse_many_cells()
     with progress(f"Looking at {table.label}") as tell:
         content = profile(table, on_batch=count)
-    found_matrix = matrix_in(table, content) if matrix is None else None
+    found_matrix = None if matrix is False else matrix_in(table, content, asked=matrix is True)
     return OpenedFile(table, content, found_matrix, progress)
 
 
