@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from skcoral.certificates.certify import certify, certify_frontier, certify_threshold
-from skcoral.core.problem import CRITERIA, Callback, Problem
+from skcoral.core.criteria import CRITERIA
+from skcoral.core.problem import Callback, Problem
 from skcoral.core.results import Decorrelation, Frontier, Threshold
 from skcoral.core.solution import Solution
 from skcoral.core.validation import (

@@ -19,6 +19,12 @@ import numpy as np
 from skcoral.core.arrays import Array, diagonal, inner, library, plus_diagonal, to_host
 
 Criterion = Literal["squared", "worst", "absolute"]
+#: What each criterion adds up, in words.
+CRITERIA: dict[str, str] = {
+    "squared": "sum of squared residual correlations",
+    "worst": "largest residual correlation",
+    "absolute": "sum of absolute residual correlations",
+}
 
 # The constraints on H are met with this relative margin, so that adding up |H_ij| in another order
 # does not put a valid point outside.
@@ -107,3 +113,16 @@ def gauge(criterion: Criterion, H: Array, omega: Array) -> float:
         return 0.0
     ratio = np.abs(H[live]) / omega[live]
     return float(ratio.sum()) if criterion == "worst" else 2.0 * float(ratio.max())
+
+
+def subgradient(R: Array, criterion: Criterion, omega: Array) -> Array:
+    """A subgradient of the criterion at the sources themselves, in the domain of the conjugate."""
+    residual = off(R)
+    if criterion == "squared":
+        return np.asarray(omega * residual)
+    if criterion == "absolute":
+        return np.asarray(0.5 * omega * np.sign(residual))
+    K = np.zeros_like(R)
+    i, j = np.unravel_index(int(np.argmax(omega * np.abs(residual))), R.shape)
+    K[i, j] = K[j, i] = 0.5 * omega[i, j] * np.sign(residual[i, j])
+    return K

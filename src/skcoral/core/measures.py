@@ -6,7 +6,7 @@ unit variance, ``t_jᵀRt_j = 1``; the outputs then have the correlation matrix 
 
 from __future__ import annotations
 
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 import numpy as np
 
@@ -93,7 +93,7 @@ def residual_by(criterion: str, R: Any, T: Any, *, pair_weights: Any = None) -> 
     >>> residual_by("worst", [[1.0, -0.6], [-0.6, 1.0]], np.eye(2))
     0.6
     """
-    check_choice("criterion", criterion, get_args(Criterion))
+    check_choice("criterion", criterion, criteria.CRITERIA)
     E, W = residual(R, T), None
     if pair_weights is not None:
         W = float_array(pair_weights, "pair_weights", InvalidArgumentError)[0]

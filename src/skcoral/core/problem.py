@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from skcoral.core.arrays import (
     to_device,
     to_host,
 )
-from skcoral.core.criteria import Criterion
+from skcoral.core.criteria import CRITERIA, Criterion
 from skcoral.core.deficiency import Deficiency, deficiency_of
 from skcoral.core.linalg import regular_factor
 from skcoral.core.lowrank import FactoredCorrelation
@@ -48,7 +48,6 @@ from skcoral.exceptions import (
 if TYPE_CHECKING:
     from skcoral.core.composites import Composites
 
-CRITERIA = get_args(Criterion)
 Callback = Callable[[int, float, float], object]
 _EPS = float(np.finfo(np.float64).eps)
 # Estimates of a condition number may be too low by a modest factor: within two digits of the limit

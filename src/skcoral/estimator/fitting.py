@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from skcoral import api
 from skcoral.choosing import check_target, solve_for
+from skcoral.core.criteria import CRITERIA
 from skcoral.core.lowrank import LowRankTransform
 from skcoral.core.results import Notes
 from skcoral.core.validation import check_choice, check_random_state
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from skcoral.core.solution import Certificate
 
 _CHOICES = {
-    "criterion": ("squared", "worst", "absolute"),
+    "criterion": CRITERIA,
     "on_singular": ("solve", "raise"),
     "output_scale": ("unit", "original"),
 }

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from skcoral.core.criteria import CRITERIA as CRITERIA
 from skcoral.core.display import short, shortened
 from skcoral.core.results import Decorrelation, Frontier, Threshold
 from skcoral.core.solution import Budget, VifLimit
 from skcoral.core.tolerances import OPTIMAL_GAP
 from skcoral.core.validation import listing
 from skcoral.data.effects import rounded_down
-
-#: What each criterion adds up.
-CRITERIA = {
-    "squared": "sum of squared residual correlations",
-    "worst": "largest residual correlation",
-    "absolute": "sum of absolute residual correlations",
-}
 
 
 def summary(result: Decorrelation) -> str:

@@ -34,7 +34,6 @@ from skcoral.core.arrays import (
     to_host,
     zeros,
 )
-from skcoral.core.criteria import Criterion
 from skcoral.core.linalg import gram_defect, gram_rounding
 from skcoral.solvers.exact import BestExact, best_exact, complement, complete_exactly
 from skcoral.solvers.tradeoff.points import Index, Problem, State
@@ -308,16 +307,3 @@ def lifted(lam: Array, H: Any, floors: Array) -> tuple[Array, Any]:
     """Take the multipliers of floors of one towards infinity, and H with them."""
     lift = np.where(floors >= 1.0, _LIFT * len(floors), 0.0)
     return lam + lift, plus_diagonal(1.0 * H, lift) if lift.any() else H
-
-
-def subgradient(R: Array, criterion: Criterion, omega: Array) -> Array:
-    """A subgradient of the criterion at the sources themselves, in the domain of the conjugate."""
-    residual = criteria.off(R)
-    if criterion == "squared":
-        return np.asarray(omega * residual)
-    if criterion == "absolute":
-        return np.asarray(0.5 * omega * np.sign(residual))
-    K = np.zeros_like(R)
-    i, j = np.unravel_index(int(np.argmax(omega * np.abs(residual))), R.shape)
-    K[i, j] = K[j, i] = 0.5 * omega[i, j] * np.sign(residual[i, j])
-    return K

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
+from skcoral.core import criteria
 from skcoral.core.arrays import (
     Array,
     identity,
@@ -30,7 +31,6 @@ from skcoral.solvers.tradeoff.binding import (
     DualPoint,
     binding_floors,
     enlarged,
-    subgradient,
     with_fixed,
     with_joined,
 )
@@ -207,7 +207,7 @@ class Search(Scaled):
             # Outputs are sources. The bound tends to the objective as the multipliers grow, λ = s
             # and H = s I + K with K a subgradient of the criterion. What grows is added at the end.
             R = np.asarray(to_host(submatrix(self.R, members, members)))
-            K = subgradient(R, self.criterion, self.omega[np.ix_(members, members)])
+            K = criteria.subgradient(R, self.criterion, self.omega[np.ix_(members, members)])
             dual = with_fixed(members, np.zeros(len(keep)), K, np.ones(len(keep), dtype=bool))
             return dual, identity(len(keep), self.R), keep
         # Iterated equations are solved accurately only when it is known which floors bind.
