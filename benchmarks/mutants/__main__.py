@@ -34,7 +34,12 @@ from running import Collected, names_used
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src/skcoral"
 TESTS = {
-    "bounds": ["tests/bounds", "tests/certificates", "tests/solvers/singular/test_rank_bound.py"],
+    "bounds": [
+        "tests/bounds",
+        "tests/certificates",
+        "tests/solvers/singular/test_rank_bound.py",
+        "tests/solvers/support/test_anchors.py",
+    ],
     "certificates": [
         "tests/certificates",
         "tests/bounds",

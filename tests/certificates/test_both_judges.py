@@ -61,29 +61,6 @@ def test_a_claim_that_says_too_little(
     assert flint.ctx.prec == before
 
 
-@pytest.mark.parametrize("first", ["passes", "fails", "raises"])
-@pytest.mark.parametrize("second", ["passes", "fails", "raises"])
-def test_more_digits_where_two_parts_do_not_do(
-    monkeypatch: pytest.MonkeyPatch, first: str, second: str
-) -> None:
-    asked = []
-
-    def judge(_: Any, __: Any, ___: Any, arithmetic: Any) -> Check:
-        asked.append(arithmetic.parts)
-        what = {2: first, 3: second}[arithmetic.parts]
-        if what == "raises":
-            raise CertificateError("not definite")
-        return judged(TRUE if what == "passes" else WRONG)
-
-    monkeypatch.setattr(checking, "_checked", judge)
-    if first != "passes" and second == "raises":
-        with pytest.raises(CertificateError, match="not definite"):
-            check(RESULT, R)
-    else:
-        assert check(RESULT, R).passed == ("passes" in (first, second))
-    assert asked == ([2] if first == "passes" else [2, 3])
-
-
 def test_a_matrix_or_a_factor() -> None:
     frame = SINGULAR["frame"]
     assert check(frame, FactoredCorrelation(Z)).passed

@@ -196,20 +196,6 @@ def test_every_word_of_a_claim(kind: str) -> None:
                 assert refused(kind, changed(file, path, other)), (path, other)
 
 
-@few
-def test_any_careless_change_is_found(kind: str) -> None:
-    """The last digit of any number, any letter: the checksum sees it."""
-    file = json.loads(text_of(kind))
-    paths = leaves(file["content"])
-    for path in paths[:: max(1, len(paths) // 60)]:
-        value = at(file["content"], path)
-        near = float(np.nextafter(value, 2)) if isinstance(value, float) else "changed"
-        careless = changed(file, path, near)
-        with pytest.raises(CertificateError, match="altered"):
-            parse_certificate(json.dumps(careless))
-        assert problems(careless, None)
-
-
 JUNK = [None, True, -1, 10**30, "inf", [], {}, [None], {"$array": [[1.0]]}]
 
 

@@ -32,38 +32,6 @@ def made(criterion: str) -> Any:
     return rechecked_by_factor(replace(answer, goal=Budget(answer.objective, 1.0)), A)
 
 
-def settled(excess: float, room: float) -> tuple[str, float]:
-    """Status and objective of a result that leaves ``excess`` over its bound, in units of it.
-
-    The budget lets the common floor rise by ``room``. With 6 outputs in two dimensions the
-    residual is well above one, so that a relative gap and an absolute one differ.
-    """
-    S = np.corrcoef(np.random.default_rng(4).normal(size=(3, 6)).T)
-    frame = decorrelate(S, 0.999)
-    A, lam = (frame.certificate.arrays[name] for name in ("factor", "multipliers"))
-    given = frame.certificate, "squared", None, frame.rho_min
-    lower = float(factor_bound(*given, A, Floats(3)).bound.lower)
-    goal = Budget(lower + 2 * lam.sum() * room, 1.0)
-    result = rechecked_by_factor(replace(frame, objective=lower * (1 + excess), goal=goal), A)
-    assert result.goal.rho_upper == pytest.approx(min(0.999 + room, 1.0), abs=1e-10)
-    return result.status, result.objective
-
-
-def test_the_status_within_a_budget_follows_from_both_gaps() -> None:
-    """The residual is within 1e-7 of its bound, relative to it, and the floor within 1e-7."""
-    assert settled(0.0, 0.0)[1] > 3.0
-    for excess, room, status in (
-        (0.0, 0.0, "optimal"),
-        (0.8e-7, 0.0, "optimal"),
-        (1.1e-7, 0.0, "best_found"),
-        (0.0, 0.8e-7, "optimal"),
-        (0.0, 1.1e-7, "best_found"),
-        (0.0, 1e-4, "best_found"),
-        (0.0, 0.5, "best_found"),
-    ):
-        assert settled(excess, room)[0] == status, (excess, room)
-
-
 def test_a_bound_on_the_worst_pair_is_not_linear_in_the_floors() -> None:
     """It is a root of one that is: its tangent would exclude floors that are possible."""
     rows = np.random.default_rng(0).normal(size=(3, 5))

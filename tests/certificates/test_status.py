@@ -9,13 +9,8 @@ import numpy as np
 import pytest
 
 from skcoral import decorrelate
-from skcoral.bounds.arithmetic import Enclosure
-from skcoral.bounds.support import proved_bound
-from skcoral.certificates import check, evaluation
-from skcoral.certificates.certify import rechecked, rounding_matters
-from skcoral.core.linalg import many_digits
-from skcoral.core.solution import Certificate
-from skcoral.exceptions import CertificateError
+from skcoral.certificates import check
+from skcoral.certificates.certify import rechecked
 
 from .conftest import MAKERS, R, honest, with_arrays
 from .results import SYSTEM, about
@@ -179,40 +174,6 @@ def test_singular_matrices_stay(name: str) -> None:
     assert settled.certificate is SINGULAR[name].certificate
 
 
-@pytest.mark.parametrize(("at", "size"), [(0.5, 1.0), (1e3, 1e3)])
-def test_a_bound_with_too_few_digits(monkeypatch: Any, at: float, size: float) -> None:
-    """An interval wider than a part of the promised gap proves nothing that could be re-checked."""
-    result = honest("squared")
-    seen: list[int] = []
-
-    def wide(width: float, of: int) -> Any:
-        def bound(arithmetic: Any, R: Any, B: Any, kappa: Any, *more: Any) -> Enclosure:
-            seen.append(arithmetic.parts)
-            if not kappa.any():
-                return Enclosure(0.0, 0.0)
-            if arithmetic.parts < of:
-                raise CertificateError("not yet")
-            return Enclosure(at, at + width * size)
-
-        return bound
-
-    large = replace(result, objective=2 * at)
-    for width, of, used in (
-        (0.5e-10, 2, [2]),  # to a thousandth of the gap: at once
-        (5e-10, 2, [2, 3]),
-        (0.5e-8, 2, [2, 3]),  # to a tenth: with more digits
-        (0.5e-8, 3, [2, 3]),
-        (5e-8, 2, [2, 3, 2]),  # otherwise another point is taken
-    ):
-        seen.clear()
-        monkeypatch.setattr(evaluation, "tradeoff_bound", wide(width, of))
-        settled = rechecked(large, R)
-        assert seen == used
-        proved = min(at, settled.objective)
-        assert settled.lower_bound == (proved if len(used) < 3 else 0)
-        assert settled.certificate.arrays["multipliers"].any() == (len(used) < 3)
-
-
 def test_prices_on_a_support_are_withdrawn() -> None:
     result = honest("support")
     settled = rechecked(replace(result, prices=result.prices + 1), R)
@@ -221,41 +182,6 @@ def test_prices_on_a_support_are_withdrawn() -> None:
     assert check(settled, R).passed
     kept = rechecked(result, R)
     np.testing.assert_array_equal(kept.prices, result.prices)
-
-
-def test_when_rounding_matters() -> None:
-    small = honest("squared")
-    assert not rounding_matters(small)
-    assert not rounding_matters(honest("exact"))
-    assert rounding_matters(with_arrays(small, multipliers=np.full(6, 1e6)))
-    assert not rounding_matters(replace(honest("exact"), weights=np.full(6, 1e9)))
-    T, one = np.eye(9), np.ones(9)
-    # a dual point of size s, a transformation of size t, and p variables: s t² √p against 1e5
-    for dual, t, many in ((2e4, 1.0, False), (5e4, 1.0, True), (1.0, 150.0, False)):
-        assert many_digits(dual * one, t * T) == many
-    assert many_digits(0 * one, 200 * T)
-    assert not many_digits(-2e4 * one, T)
-    assert many_digits(-5e4 * one, T)
-
-
-@pytest.mark.parametrize("name", ["frame", "open", "welch"])
-def test_when_rounding_matters_in_proofs_of_other_kinds(name: str) -> None:
-    result = SINGULAR[name]
-    assert not rounding_matters(result)
-    assert rounding_matters(with_arrays(result, factor=1e6 * result.certificate.arrays["factor"]))
-
-
-def test_bounds_of_certificates_without_a_result() -> None:
-    for kind in ("support", "support, open"):
-        result = honest(kind)
-        c = result.certificate
-        bare = Certificate("support", {n: a for n, a in c.arrays.items() if n != "slope"}, c.info)
-        for point in (c, bare):
-            found = proved_bound(R, result.rho_min, point)
-            assert found == pytest.approx(result.lower_bound, abs=1e-12)
-        poor = {n: -a if n in ("H", "Q") else a for n, a in bare.arrays.items()}
-        if kind == "support, open":
-            assert proved_bound(R, result.rho_min, Certificate("support", poor, c.info)) == 0.0
 
 
 def test_prices_are_judged_by_the_status_that_is_left() -> None:

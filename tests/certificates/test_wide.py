@@ -167,18 +167,6 @@ def test_bounds_of_a_threshold_that_cross() -> None:
         broken(replace(EDGE, T=T, fidelity=f, lower=float(f.min())), *["bounds in order"] * wrong)
 
 
-def test_floors_of_one() -> None:
-    """Their prices are infinite where they cost something: nothing of R is formed to see that."""
-    answer, _, rows = wide(12, 5, (0.97, 0.97, 0.97, 1.0) + 8 * (0.97,))
-    assert isinstance(answer.correlation, FactoredCorrelation)
-    assert answer.prices[3] == np.inf
-    for value, wrong in ((np.inf, False), (0.0, True), (1.0, True)):
-        prices = answer.prices.copy()
-        prices[3] = value
-        lie = replace(answer, prices=prices)
-        assert failed(lie, FactoredCorrelation(rows)) == ({"prices"} if wrong else set())
-
-
 def test_what_is_not_checked_by_rows() -> None:
     """Anchors, other kinds of certificates, and shapes that do not fit are refused in words."""
     for lie, words in (

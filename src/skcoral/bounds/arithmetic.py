@@ -90,6 +90,11 @@ class Enclosure:
         """Floats near the middle."""
         return 0.5 * (self.lower + self.upper)
 
+    def spread(self, *, symmetric: bool = False) -> tuple[Any, Any]:
+        """Floats near the middle, and how far off the numbers are from them at most."""
+        middle = 0.5 * (self.middle + self.middle.T) if symmetric else self.middle
+        return middle, up(np.maximum(self.upper - middle, middle - self.lower))
+
     def diagonal(self) -> Enclosure:
         """The diagonal of a matrix."""
         return Enclosure(np.diag(self.lower).copy(), np.diag(self.upper).copy())

@@ -140,7 +140,7 @@ def definite_form(arithmetic: Arithmetic, A: Array, rounding: float) -> Definite
     n, trace, radius = len(A), float(np.trace(A)), rounding * np.abs(A)
     if n <= _LARGE:
         return definite(arithmetic, A, radius)
-    if not np.all(np.diag(A) > 0) or not np.isfinite(trace):
+    if not np.isfinite(trace):
         return None
     doubt = 2 * (n + 4) * UNIT * trace + float(radius.sum(axis=1).max())
     c = 0.5 * float(sla.eigvalsh(A, subset_by_index=[0, 0], check_finite=False)[0])

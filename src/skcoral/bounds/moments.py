@@ -112,8 +112,7 @@ def moment_bound(space: Spheres, R: Array, dual: MomentDual, arithmetic: Arithme
     K = space.factors(len(R))
     at = np.cumsum([0, *space.sizes])
     found = arithmetic.enclosed(K, R, K.T, minus=np.eye(len(K)))
-    B = found.middle
-    radius = np.maximum(found.upper - B, B - found.lower)
+    B, radius = found.spread()
     own = [slice(a, b) for a, b in pairwise(at)]
     # sᵀ(I + E_k)s = 1, so that ‖s‖² is at least 1/(1 + e), and s₁/‖s‖ at least ρ(1 − e) − ‖E_k e₁‖.
     e = max(_norm(found[i, i].size()) for i in own)

@@ -81,9 +81,8 @@ def largest_squares(S: Array, r: int, arithmetic: Arithmetic) -> Enclosure:
     most = arithmetic.enclosed(V.T, S, S, V).diagonal().total() / around(1.0, 2.0 * length)
     roots = Q * np.sqrt(np.maximum(eta - squares, 0.0))
     P = arithmetic.enclosed(roots, roots.T)
-    middle = product.middle + P.middle
-    middle = 0.5 * (middle + middle.T)
-    radius = (product + P - middle).size() + 2 * np.spacing(np.abs(middle) + eta)
+    middle, radius = (product + P).spread(symmetric=True)
+    radius = radius + 2 * np.spacing(np.abs(middle) + eta)
     shift, _ = least_shift(
         lambda shift: definite(arithmetic, middle - (eta - shift) * np.eye(p), radius),
         float(squares.max()),
@@ -134,14 +133,14 @@ def _definite(kappa: Array, V: Array, arithmetic: Arithmetic) -> Definite | None
     if not np.isfinite(Y).all() or not np.linalg.eigvalsh(middle + middle.T)[0] > 0:
         return None
     rows = arithmetic.enclosed(V[:, P].T, np.asarray(Y)) / exactly(kappa[P, None]).sqrt()
-    near: Array = rows.middle
-    off = np.linalg.norm((rows - near).size(), axis=0)
+    near, radius = rows.spread()
+    off = np.linalg.norm(radius, axis=0)
     far = np.linalg.norm(near, axis=0) + off
     left, right = np.vstack([Y, own, Y, near]), np.vstack([own, Y, -Y, -near])
     K = arithmetic.enclosed(left.T, right, minus=-np.diag(kappa[J]))
-    middle = 0.5 * (K.middle + K.middle.T)
+    middle, radius = K.spread(symmetric=True)
     doubt = (np.outer(far, off) + np.outer(off, far)) * WIDER
-    return definite(arithmetic, middle, (K - middle).size() + doubt)
+    return definite(arithmetic, middle, radius + doubt)
 
 
 def _solved(kappa: Array, V: Array, B: Array) -> Array:

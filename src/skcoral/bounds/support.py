@@ -87,8 +87,7 @@ def _column(one: Proved, Q: Array, eta: float, R: Array, arithmetic: Arithmetic)
     lack = arithmetic.enclosed(K, R[np.ix_(omega, omega)], K.T, minus=np.eye(len(K)))
     unity = lack.size()
     form = arithmetic.enclosed(K, R[omega], Q, R[:, omega], K.T)
-    middle = 0.5 * (form.middle + form.middle.T)
-    spread = np.maximum(form.upper - middle, middle - form.lower)
+    middle, spread = form.spread(symmetric=True)
     beside = np.ones(len(K))
     beside[0] = 0.0
     size = 2 * float(np.abs(np.linalg.eigvalsh(middle)).max()) or 1.0
@@ -97,36 +96,34 @@ def _column(one: Proved, Q: Array, eta: float, R: Array, arithmetic: Arithmetic)
     guess = 1 / float(np.linalg.eigvalsh(half @ half.T)[-1]) - size
     guess -= 2 * float(spread.sum(axis=1).max())
 
-    def prove(shift: float) -> object:
+    def prove(shift: float) -> float | None:
         theta = guess - shift
         A = whole - theta * np.eye(len(K))
         doubt = unity * (abs(theta) + 2 * eta * np.outer(beside, beside))
         doubt += 2 * eta * np.outer(unity[0] * beside, unity[0] * beside)
         radius = spread + doubt + 6 * UNIT * (np.abs(A) + np.abs(middle) + abs(theta))
-        return definite(arithmetic, A, radius)
+        return None if definite(arithmetic, A, radius) is None else theta
 
-    shift, _ = least_shift(prove, size + abs(guess), "a column of the frame is not definite.")
+    _, theta = least_shift(prove, size + abs(guess), "a column of the frame is not definite.")
     # 1 - ρ² / xᵀRx, without the rounding of ρ² where it is next to one
     below = (exactly(1.0) - one.floor) * (exactly(1.0) + one.floor) + lack[0, 0]
-    proved: Enclosure = exactly(guess - shift) - below / (lack[0, 0] + 1.0) * eta
+    proved: Enclosure = exactly(theta) - below / (lack[0, 0] + 1.0) * eta
     return proved
 
 
 def _spectral_size(Q: Array, R: Array, arithmetic: Arithmetic) -> Enclosure:
     """A number α ≥ 1 with ``-α R ⪯ RQR ⪯ α R``."""
-    found = arithmetic.enclosed(R, Q, R)
-    P = 0.5 * (found.middle + found.middle.T)
-    spread = np.maximum(found.upper - P, P - found.lower)
+    P, spread = arithmetic.enclosed(R, Q, R).spread(symmetric=True)
     size = float(np.abs(sla.eigh(P, R, eigvals_only=True)).max())
 
-    def prove(shift: float) -> bool | None:
+    def prove(shift: float) -> float | None:
         bound = size + shift
         radius = spread + 2 * UNIT * (np.abs(P) + bound * np.abs(R))
         sides = (bound * R + sign * P for sign in (1.0, -1.0))
-        return all(definite(arithmetic, A, radius) is not None for A in sides) or None
+        return bound if all(definite(arithmetic, A, radius) is not None for A in sides) else None
 
-    shift, _ = least_shift(prove, 1.0 + size, "the size of `Q` cannot be proved.")
-    return exactly(size + shift).at_least(1.0)
+    _, bound = least_shift(prove, 1.0 + size, "the size of `Q` cannot be proved.")
+    return exactly(bound).at_least(1.0)
 
 
 def _moments(

@@ -21,7 +21,6 @@ does not lose its digits when λ is large; certificates with every rounding encl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -97,21 +96,15 @@ def scaled_floors(arithmetic: Arithmetic, R: Array, B: Array, rho_min: Array) ->
     """Floors of anchors as they are, to more digits than a float has."""
     gram = arithmetic.apply(B.T, arithmetic.product(R, B))
     length = np.sqrt(np.diag(arithmetic.enclosure(gram).upper))
-    near, lack = _products(length, length)
-    short = arithmetic.enclosure(gram, np.diag(near)).diagonal() - lack
+
+    def less(a: Array, b: Array) -> Enclosure:
+        """What rounding took of the products ``a b``, entry by entry."""
+        return arithmetic.enclosed(np.diag(a), np.diag(b), minus=np.diag(a * b)).diagonal()
+
     # √(b) = c + (b - c²) / (√b + c), and the denominator is 2c but for a rounding
+    short = arithmetic.enclosure(gram, np.diag(length * length)).diagonal() - less(length, length)
     more = short / around(2 * length, 1e-12 * length)
-    near, lack = _products(length, rho_min)
-    return Floors(near, more * rho_min + around(lack, 0.0))
-
-
-def _products(a: Array, b: Array) -> tuple[Array, Array]:
-    """``a b``, entry by entry, and what rounding took of it, rounded once itself."""
-    exact = [Fraction(x) * Fraction(y) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
-    near = [float(q) for q in exact]
-    return np.array(near), np.array(
-        [float(q - Fraction(n)) for q, n in zip(exact, near, strict=True)]
-    )
+    return Floors(length * rho_min, more * rho_min + less(length, rho_min))
 
 
 def complete_square(

@@ -64,9 +64,8 @@ def proved_floor(R: Array, T: Array, arrays: Mapping[str, Array], limit: float) 
 
 def least_unique(G: Enclosure, arithmetic: Arithmetic) -> Enclosure:
     """The least ``1 / (G⁻¹)_jj``; nothing is known of it where G may be singular."""
-    middle = 0.5 * (G.middle + G.middle.T)
-    radius = np.maximum((G - middle).size(), (G - middle).size().T)
-    proof = definite(arithmetic, middle, radius)
+    middle, radius = G.spread(symmetric=True)
+    proof = definite(arithmetic, middle, np.maximum(radius, radius.T))
     if proof is None:
         return Enclosure(-np.inf, np.inf)
     # KᵀK / (1 + doubt) ⪯ G⁻¹ ⪯ KᵀK / (1 - doubt), and the rounding of the diagonal of KᵀK

@@ -23,6 +23,7 @@ from skcoral.certificates.evaluation import (
     evaluate_factored,
     fidelity_rooms,
     highest_floor,
+    left_open,
     prices_of,
 )
 from skcoral.certificates.ledger import Ledger
@@ -39,11 +40,10 @@ from skcoral.core.results import (
     Status,
     Threshold,
 )
-from skcoral.core.solution import Budget, Certificate, Floors, Solution, VifLimit
+from skcoral.core.solution import Budget, Certificate, Floors, Solution
 from skcoral.core.tolerances import (
     EXACT_TOL,
     FLOOR_TOL,
-    LIMIT_GAP,
     MEAN_TOL,
     OPTIMAL_GAP,
     REPORTED_TOL,
@@ -138,14 +138,8 @@ def _exact_status(result: Decorrelation, room: float) -> Status:
 
 def _status(result: Decorrelation) -> Status:
     """What follows from the gap; within a budget or a limit also from that of the floor."""
-    goal, floor = result.goal, float(result.rho_min.max())
-    if isinstance(goal, VifLimit):  # about the floor: the residual need not be the least
-        closed = goal.rho_upper - floor <= _AIM * LIMIT_GAP
-    else:
-        closed = result.gap <= _AIM * OPTIMAL_GAP * max(1.0, result.objective)
-    if isinstance(goal, Budget):
-        closed = closed and goal.rho_upper - floor <= _AIM * OPTIMAL_GAP
-    if closed:
+    floor = float(result.rho_min.max())
+    if left_open(result.goal, floor, result.gap, result.objective) <= _AIM:
         return "optimal"
     return "not_converged" if result.status == "not_converged" else "best_found"
 

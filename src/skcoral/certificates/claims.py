@@ -22,6 +22,7 @@ from skcoral.certificates.evaluation import (
     evaluate_factored,
     fidelity_rooms,
     highest_floor,
+    left_open,
     prices_of,
 )
 from skcoral.certificates.ledger import Ledger
@@ -44,7 +45,6 @@ from skcoral.core.tolerances import (
     EXACT_TOL,
     FACTOR_TOL,
     FLOOR_TOL,
-    LIMIT_GAP,
     MEAN_TOL,
     OPTIMAL_GAP,
     PRICE_TOL,
@@ -153,8 +153,6 @@ class _Claims(Ledger):
         top = self.highest(goal.rho_upper, float((room + floor).upper))
         over = goal.rho_upper - max(top, floor)
         self.within("largest floor", over, REPORTED_TOL, modest=True)
-        if not self.result.certificate.is_exact:  # which is judged as an exact decorrelator
-            self.claim_status("optimal", (goal.rho_upper - floor) / LIMIT_GAP)
 
     def common_floor(self, goal: str) -> float:
         """The one floor that there is within a budget or a limit."""
@@ -255,17 +253,15 @@ class _Claims(Ledger):
         ``top`` is a common floor that no transformation within the budget exceeds.
         """
         self.order(bound, residual)
-        goal = self.result.goal
-        if isinstance(goal, VifLimit):  # the status is about the floor
-            return
-        short = self.budget(goal, residual, top) if isinstance(goal, Budget) else 0.0
+        goal, floor = self.result.goal, float(self.result.rho_min.max())
+        if isinstance(goal, Budget):
+            self.budget(goal, residual, top)
         gap = float((residual - max(float(bound.lower), 0.0)).upper)
-        gap /= max(1.0, self.result.objective)
-        self.claim_status("optimal", max(gap, short) / OPTIMAL_GAP)
+        self.claim_status("optimal", left_open(goal, floor, gap, self.result.objective))
 
-    def budget(self, goal: Budget, residual: Enclosure, top: float) -> float:
-        """Judge a budget and the bound ``top`` on its floor; return what that leaves open."""
+    def budget(self, goal: Budget, residual: Enclosure, top: float) -> None:
+        """Judge a budget and the bound ``top`` on its floor."""
         over = residual.upper - goal.budget
         self.within("budget", over, BUDGET_TOL * max(1.0, goal.budget))
         self.highest(goal.rho_upper, top)
-        return goal.rho_upper - self.common_floor("budget")
+        self.common_floor("budget")

@@ -23,8 +23,8 @@ from skcoral.core.results import (
     RestrictedDecorrelation,
     SingularDecorrelation,
 )
-from skcoral.core.solution import Budget
-from skcoral.core.tolerances import CORRELATED
+from skcoral.core.solution import Budget, Goal, VifLimit
+from skcoral.core.tolerances import CORRELATED, LIMIT_GAP, OPTIMAL_GAP
 
 _BLOCK = 512  # columns at a time: 50,000 of them take 200 MB
 
@@ -59,8 +59,8 @@ class FactorOutputs:
             found = arithmetic.enclosed(T.right.T, T.left.T, A.T, minus=-A.T).T
         else:
             found = arithmetic.enclosed(A, T)
-        self.U = U = found.middle
-        radius = np.maximum(found.upper - U, U - found.lower)
+        U, radius = found.spread()
+        self.U = U
         self._off = off = np.sqrt(np.sum(radius * radius, axis=0))
         self._length = np.sqrt(np.sum(U * U, axis=0))
         self.fidelity = column_dots(A, U, np.zeros(self.k), arithmetic) + around(0.0, 2 * off)
@@ -162,6 +162,18 @@ def highest_floor(result: Decorrelation, proved: DualBound) -> float:
         return np.inf
     floor = float(result.rho_min.max())
     return proved.highest_floor(result.goal.budget, result.criterion, floor)
+
+
+def left_open(goal: Goal, floor: float, gap: float, objective: float) -> float:
+    """What is left open, relative to what "optimal" allows.
+
+    Within a limit on the VIF it is about the floor, and the residual need not be the least; within
+    a budget it is about both.
+    """
+    left = gap / (OPTIMAL_GAP * max(1.0, objective))
+    if isinstance(goal, VifLimit):
+        return (goal.rho_upper - floor) / LIMIT_GAP
+    return max(left, (goal.rho_upper - floor) / OPTIMAL_GAP) if isinstance(goal, Budget) else left
 
 
 def fidelity_rooms(

@@ -156,7 +156,6 @@ class Ledger:
         beyond = enclosed(A.T, A, minus=R).size()
         size = float(np.sqrt(np.sum(beyond * beyond)))  # no eigenvalue of what is left exceeds it
         inside = enclosed(A, A.T, minus=_COUNTS * values[-1] * np.eye(len(A)))
-        middle = 0.5 * (inside.middle + inside.middle.T)
-        proof = definite(self.arithmetic, middle, (inside - middle).size())
+        proof = definite(self.arithmetic, *inside.spread(symmetric=True))
         fits = size <= FACTOR_TOL * len(R) and proof is not None
         self.claim("rank", fits, f"R has not {rank} directions, {size:.1e} is left beside them")
