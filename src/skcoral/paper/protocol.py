@@ -77,6 +77,7 @@ class _Lagrangian:
         m = self.updated(*point)
         free = self.rho_min is None
         value = -float(point[1][0]) if free else squared_residual(point[0])[0]
+        # Rockafellar's augmented Lagrangian of inequalities: shortfalls below zero cost nothing
         return value + float(m @ m - self.multipliers @ self.multipliers) / (2 * self.penalty)
 
     def gradient(self, *point: Array) -> Any:
@@ -90,6 +91,7 @@ class _Lagrangian:
         point, (V, *floor) = point_and_direction[:half], point_and_direction[half:]
         W = point[0]
         change = sum(floor) - np.einsum("ij,ij->j", self.root, V)
+        # a floor whose multiplier is zero does not bend the function
         change = self.penalty * (self.updated(*point) > 0) * change
         if floor:
             return [-self.root * change, change.sum(keepdims=True)]
@@ -116,6 +118,7 @@ def minimise(root: Array, point: Any, rho_min: float | None = None) -> Any:
         return pymanopt.function.numpy(manifold)(lambda *arguments: method(*arguments))
 
     solver = TrustRegions(max_iterations=_STEPS, min_gradient_norm=_GRADIENT, verbosity=0)
+    # multipliers learn from what each solution misses, and the penalty grows, until the floors hold
     penalty, multipliers = _PENALTY, np.zeros(len(root))
     for _ in range(_ROUNDS):
         of = _Lagrangian(root, rho_min, multipliers, penalty)

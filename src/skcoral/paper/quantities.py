@@ -18,7 +18,7 @@ from skcoral.paper.study import Study
 from skcoral.solvers.exact.bounds import subset_bound, trace_bound, zca_bound
 from skcoral.solvers.support.pattern import degrees_of_freedom
 
-#: The floors of the paper's timed frontier.
+#: The floors that the paper's timed frontier consists of.
 TIMED_FLOORS = (0.50, 0.70, 0.85, 0.95, 0.99)
 
 
@@ -111,6 +111,7 @@ def _budget_fidelity(study: Study, system: str, budget: float) -> Finding:
 
 
 def _seconds(solve: Callable[[Array], object]) -> Recipe:
+    # timed anew, because the study may have the answer already
     def measure(R: Array) -> float:
         start = perf_counter()
         solve(R)

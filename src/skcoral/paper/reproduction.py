@@ -117,6 +117,7 @@ class Reproduction:
 
     def to_markdown(self) -> str:
         """Write the comparison as Markdown: an overview, then one table per table of the paper."""
+        # the overview first: how many cells of each table got which verdict
         counted = Counter((row.table, row.verdict) for row in self.rows)
         tables: dict[str, list[list[str]]] = {}
         for row in self.rows:

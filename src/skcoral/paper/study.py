@@ -100,7 +100,7 @@ class Study:
         )
 
     def sparse_pca(self, system: str, alpha: float) -> Baseline:
-        """Return sparse PCA on the paper's own sample."""
+        """Return sparse PCA on the paper's own sample: it is random rows, not the matrix itself."""
         R = self.matrix(system)
         return self._once(
             ("sparse", system, alpha),

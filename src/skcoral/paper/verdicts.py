@@ -21,7 +21,7 @@ VERDICTS = (EQUAL, TOLERANCE, IMPROVED, INCONSISTENT, UNEXPLAINED)
 
 Verdict = tuple[str, str]
 
-_ROUNDING = 1e-12
+_ROUNDING = 1e-12  # of a floor that holds; the paper's own floors are missed by 1e-5 and more
 
 
 def judge(study: Study, cell: Cell, finding: Finding) -> Verdict:
@@ -52,11 +52,13 @@ def _printed(quantity: str, **args: object) -> float | None:
 
 def _residual(study: Study, cell: Cell, paper: float, ours: float) -> Verdict:
     """Ask whether the residual is what the paper's method leaves when it stops short of a floor."""
+    # the paper's method, started at our optimum, has to stop at the printed digits
     theirs = _theirs(study, cell)
     if not cell.has_digits_of(theirs):
         return UNEXPLAINED, f"the paper's method, run here, does not give it either: {theirs:.6f}"
     system, rho_min = cell.args["system"], float(cell.args["rho_min"])
     missed = _theirs(study, cell, "violation")
+    # residuals grow with the floor, so ours lies between theirs and that of a floor as much higher
     higher = study.solved(decorrelate, system, rho_min + missed).T
     if not theirs <= ours <= MEASURES[cell.quantity](study.matrix(system), higher, rho_min):
         return UNEXPLAINED, f"a floor {missed:.2g} lower or higher would explain it, this one not"
@@ -121,6 +123,7 @@ def _support_row(study: Study, cell: Cell, paper: float, ours: float) -> Verdict
                 f"to D2 = {answer.objective:.6f}"
             )
         return UNEXPLAINED, "not the optimum without fidelity either"
+    # without a printed D2 there are only two measures of it: to be better is to be less in both
     R = study.matrix(system)
     less = [
         MEASURES[quantity](R, answer.T, rho_min)
