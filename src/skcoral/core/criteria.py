@@ -45,10 +45,7 @@ def pair_matrix(pair_weights: Array | None, p: int) -> Array:
 
 def value(criterion: Criterion, G: Array, pair_weights: Array | None = None) -> float:
     """Evaluate the criterion on the correlation matrix ``G`` of the outputs."""
-    omega = pair_matrix(pair_weights, len(G))
-    if criterion == "squared":
-        return 0.5 * float(np.sum(omega * G**2))
-    return float(values(criterion, (omega * G)[None])[0])
+    return value_there(criterion, G, pair_matrix(pair_weights, len(G)))
 
 
 def values(criterion: Criterion, E: Array) -> Array:
@@ -83,11 +80,7 @@ def conjugate(criterion: Criterion, H: Any, pair_weights: Array | None = None) -
         return float("inf")
     if criterion == "squared":
         return 0.5 * float(np.sum(size[live] ** 2 / omega[live]))
-    if criterion == "worst":
-        inside = bool(np.sum(size[live] / omega[live]) <= 1)
-    else:
-        inside = bool(np.all(size <= 0.5 * omega))
-    return 0.0 if inside else float("inf")
+    return 0.0 if gauge(criterion, size, omega) <= 1.0 else float("inf")
 
 
 def admissible(criterion: Criterion, H: Array, pair_weights: Array | None = None) -> Array:
