@@ -122,7 +122,7 @@ def variables(source: Source, settings: Settings) -> tuple[str, ...]:
     return tuple(name for name in source.names if name not in aside)
 
 
-def refuse(problem: Problem, mode: str) -> None:
+def check_mode(problem: Problem, mode: str) -> None:
     """Refuse what is impossible for this table in this mode, or would take too long."""
     singular = problem.deficiency is not None
     if singular and mode in ("max_vif", "support"):

@@ -75,20 +75,20 @@ def example() -> Source:
 
 def sheets(data: bytes, name: str) -> tuple[str, ...]:
     """The sheets of an uploaded workbook; none for any other file."""
-    _refuse_packed(data, name)
+    _check_packed(data, name)
     with use(VISITOR):
         return sheet_names(data, name=name)
 
 
 def read_file(data: bytes, name: str, *, key: str, sheet: str | None = None) -> Source:
     """Read an uploaded file, within the limits of a shared server."""
-    _refuse_packed(data, name)
+    _check_packed(data, name)
     with use(VISITOR), _one_at_a_time:
         opened = open_file(data, name=name, in_memory=True, sheet=sheet)
     return Source(key=key, opened=opened, sheet=sheet)
 
 
-def _refuse_packed(data: bytes, name: str) -> None:
+def _check_packed(data: bytes, name: str) -> None:
     """Refuse compressed files, whose size after unpacking is not known."""
     if data.startswith(GZIP):
         raise InvalidTableError(

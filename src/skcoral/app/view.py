@@ -14,10 +14,10 @@ from skcoral.app.problem import (
     MOST_VARIABLES,
     Problem,
     arguments,
+    check_mode,
     curve_points,
     doubts,
     groups,
-    refuse,
 )
 from skcoral.app.settings import EXPLAINED, LIMITED, MODES, bound, current
 from skcoral.core import measures
@@ -63,7 +63,7 @@ def _explore(problem: Problem) -> None:
     with verdict:
         said = st.container()
         _say_dependent(problem)
-    refuse(problem, mode)
+    check_mode(problem, mode)
     if mode not in LIMITED:
         controls.start_at_recommended(problem, threshold)
     with choices:

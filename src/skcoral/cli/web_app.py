@@ -20,7 +20,7 @@ def web_app(options: Namespace) -> int:
             "the web app needs the package 'streamlit', which is not installed.\n"
             'Install it in a copy of the repository with: pip install ".[app]"'
         )
-    _refuse_taken(options.host, options.port)
+    _check_port(options.host, options.port)
     command = app_command(options)
     address = f"http://{options.host}:{options.port}"
     if options.json:
@@ -31,7 +31,7 @@ def web_app(options: Namespace) -> int:
     os.execv(command[0], command)
 
 
-def _refuse_taken(host: str, port: int) -> None:
+def _check_port(host: str, port: int) -> None:
     """Refuse an address that cannot be listened on, before the server is started."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:

@@ -83,9 +83,7 @@ class Limits:
         """Bytes of a workbook, a model or a pipe, which are held in memory at once."""
         return min(self.bytes, 1024 * MB)
 
-    def require(
-        self, name: str, amount: float, label: str, what: str = "", advice: str = ""
-    ) -> None:
+    def check(self, name: str, amount: float, label: str, what: str = "", advice: str = "") -> None:
         """Refuse an amount above the limit called ``name``, in words that quote both figures.
 
         ``label`` is the file; ``what`` there is too much of, and ``advice`` what to do besides
@@ -102,7 +100,7 @@ class Limits:
     def check_ratio(self, unpacked: int, packed: int, label: str) -> None:
         """Refuse what unpacks to many times its size; few megabytes may, whatever their source."""
         if unpacked > _HARMLESS:
-            self.require("unpacked_ratio", unpacked // max(packed, 1), label)
+            self.check("unpacked_ratio", unpacked // max(packed, 1), label)
 
     def remedy(self, name: str) -> str:
         """How the limit is raised, where it can be."""
@@ -199,7 +197,7 @@ def read_file(path: str | os.PathLike[str], label: str) -> bytes:
         data = stream.read(4096)
         if data.lstrip()[:1] == b"{" or data[:2] == b"PK":
             data += stream.read(limits.whole_bytes + 1 - len(data))
-    limits.require("whole_bytes", len(data), label)
+    limits.check("whole_bytes", len(data), label)
     return data
 
 
@@ -212,4 +210,4 @@ class Clock:
 
     def check(self) -> None:
         """Refuse to go on after the limit."""
-        self.limits.require("seconds", time.monotonic() - self.start, self.label)
+        self.limits.check("seconds", time.monotonic() - self.start, self.label)

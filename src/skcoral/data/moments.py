@@ -86,7 +86,7 @@ class Moments:
 
     def __init__(self, names: Sequence[str]) -> None:
         p = len(names)
-        current().require("variables", p, "The table")  # before the matrix is allocated
+        current().check("variables", p, "The table")  # before the matrix is allocated
         self.names = check_names(names, p)
         self._count(0, None)
         self._mean = CompensatedSum(np.zeros(p))

@@ -43,7 +43,7 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
     """
     if hasattr(X, "column_names"):  # a table of Arrow's, where columns are not their names
         X = X.to_pandas()
-    refuse_unreadable(X)
+    check_readable(X)
     if np.ma.isMaskedArray(X) and X.dtype.kind in "biuf":
         X = np.where(np.ma.getmaskarray(X), np.nan, np.ma.getdata(X))
     try:
@@ -54,7 +54,7 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
         raise
     except Exception as error:
         if isinstance(error, ValueError) or hasattr(X, "columns"):
-            refuse_text(X)
+            check_numeric(X)
         if isinstance(error, OverflowError):
             large = [name for name, column in _untyped_columns(X).items() if _overflows(column)]
             raise InvalidTableError(
@@ -65,7 +65,7 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
             raise
         # Other libraries have errors of their own for columns that are no arrays of numbers.
         raise InvalidTableError(f"The table cannot be read as numbers: {error}.") from error
-    refuse_text(X)  # text that reads like numbers passes scikit-learn
+    check_numeric(X)  # text that reads like numbers passes scikit-learn
     check_complete(rows, column_names(estimator))
     return rows
 
@@ -119,7 +119,7 @@ def column_names(estimator: Any) -> tuple[str, ...]:
     return tuple(str(name) for name in names)
 
 
-def refuse_unreadable(X: Any) -> None:
+def check_readable(X: Any) -> None:
     """Refuse, with the column and the remedy, what scikit-learn refuses without them."""
     if isinstance(X, list | tuple) and X and getattr(X[0], "ndim", 0) == 2:
         raise InvalidTableError(
@@ -184,7 +184,7 @@ def _untyped_columns(X: Any) -> dict[str, NDArray[Any]]:
     return {f"x{j}": column for j, column in enumerate(table.T)}
 
 
-def refuse_text(X: Any) -> None:
+def check_numeric(X: Any) -> None:
     """Name the columns that hold text, or anything else that does not read as a number."""
     text = [name for name, column in _untyped_columns(X).items() if not _is_numeric(column)]
     if text:

@@ -120,7 +120,7 @@ def effective_bets(covariance: Any, exposures: Any, T: Any = None) -> Bets:
     if T is None:
         T = minimum_torsion(R).T
     else:
-        _refuse_other_factors(T, covariance, names)
+        _check_factors(T, covariance, names)
         if not isinstance(T, np.ndarray) and not hasattr(T, "columns"):  # whose T is no transpose
             T = getattr(T, "T_", getattr(T, "T", T))
         T = T if isinstance(T, np.ndarray) else np.asarray(getattr(T, "toarray", lambda: T)())
@@ -170,7 +170,7 @@ def _read_covariance(covariance: Any) -> tuple[Array, Array, tuple[str, ...]]:
     return sigma, np.sqrt(own), names
 
 
-def _refuse_other_factors(T: Any, covariance: Any, names: tuple[str, ...]) -> None:
+def _check_factors(T: Any, covariance: Any, names: tuple[str, ...]) -> None:
     """Where both the factors and the variables of T have names, they must be the same."""
     own = getattr(T, "feature_names_in_", getattr(T, "names", None))
     if own is None or not hasattr(covariance, "columns") or len(own) != len(names):

@@ -11,7 +11,7 @@ import numpy as np
 
 from skcoral.core.arrays import Array
 from skcoral.core.validation import check_complete, listing
-from skcoral.estimator.rows import refuse_text, refuse_unreadable
+from skcoral.estimator.rows import check_numeric, check_readable
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 
 _KEPT = "row"  # what windows are called by where rows have no labels
@@ -97,7 +97,7 @@ def read(X: Any, *, by: Any = None, on: str | None = None) -> Rows:
             else "on= and by= name columns, and an array has none: give a DataFrame."
         )
     variables = _without(X, aside)
-    refuse_unreadable(variables)
+    check_readable(variables)
     values, names = _numbers(variables)
     n = len(values)
     order: Any = np.arange(n)
@@ -147,7 +147,7 @@ def _numbers(table: Any) -> tuple[Array, tuple[str, ...]]:
         names = tuple(f"x{j}" for j in range(table.shape[1]))
     if not names:
         raise InvalidTableError("The table has no columns besides dates and groups to fit.")
-    refuse_text(table)
+    check_numeric(table)
     if hasattr(table, "columns") and not _is_polars(table):
         values = table.to_numpy(dtype=np.float64, na_value=np.nan)
     else:

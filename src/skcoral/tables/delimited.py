@@ -94,7 +94,7 @@ class _Reader:
             records = filter(itemgetter(1), every)  # not the blank ones
             header = next(islice(records, self.dialect.header, None))
             self.header_line, cells, self._n_above = header
-            self.limits.require("columns", len(cells), self.label)
+            self.limits.check("columns", len(cells), self.label)
             self.names = [cell.strip() for cell in cells]
             while len(self.names) > 1 and not self.names[-1]:
                 self.names.pop()  # lines that end with a separator
@@ -119,7 +119,7 @@ class _Reader:
             nonlocal size
             while line := text.readline(most + 1):
                 size += len(line)
-                self.limits.require("record_bytes", size, self.label)
+                self.limits.check("record_bytes", size, self.label)
                 yield line
 
         reader = csv.reader(lines(), delimiter=self.dialect.separator, strict=True)
@@ -226,7 +226,7 @@ class _Reader:
         for block in reader:
             clock.check()
             if binary is not packed:
-                limits.require("bytes", binary.tell(), self.label)
+                limits.check("bytes", binary.tell(), self.label)
                 limits.check_ratio(binary.tell(), packed.tell(), self.label)
             yield block
 

@@ -62,7 +62,7 @@ def recognise(
     """The dialect of a text, by its first lines; the encoding by all that is at hand of it."""
     given = {"separator": separator, "decimal": decimal, "encoding": encoding}
     encoding = encoding or recognise_encoding(start)
-    refuse_binary(label, head, encoding)
+    check_text(label, head, encoding)
     lines = _LINE.findall(head.decode(_codec(encoding), errors="replace").lstrip("\ufeff"))
     if len(start) > len(head):
         lines = lines[:-1] or lines  # the last one may be cut
@@ -111,7 +111,7 @@ def check_given(
         )
 
 
-def refuse_binary(label: str, head: bytes, encoding: str | None) -> None:
+def check_text(label: str, head: bytes, encoding: str | None) -> None:
     """Refuse a file whose first bytes are not text in the given encoding."""
     marked = marked_encoding(head)
     given = re.sub("[-_]", "", (encoding or marked).lower())

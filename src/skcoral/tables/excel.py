@@ -53,8 +53,8 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
     header = [cells[0] for cells in top]
     at = list(chain.from_iterable(rows for rows, _ in blocks))
     width = max(j for j, cell in enumerate(header, start=1) if cell is not None)
-    limits.require("columns", width, label)
-    limits.require("sheet_cells", width * len(at), label)
+    limits.check("columns", width, label)
+    limits.check("sheet_cells", width * len(at), label)
     names = tuple("" if cell is None else _as_text(cell).strip() for cell in header[:width])
     check_names(label, names, f"row {places[place]}")
     columns = [_as_arrow([part[j] for _, part in blocks]) for j in range(len(header))]
@@ -137,10 +137,10 @@ def open_workbook(label: str, stream: BinaryIO, limits: Limits) -> Iterator[Work
 
     with suppress(zipfile.BadZipFile):  # .xls is none
         size = sum(entry.file_size for entry in zipfile.ZipFile(stream).infolist())
-        limits.require("whole_bytes", size, label)
+        limits.check("whole_bytes", size, label)
     stream.seek(0)
     data = stream.read()
-    limits.require("whole_bytes", len(data), label)
+    limits.check("whole_bytes", len(data), label)
     script = Path(__file__).with_name("workbook_process.py")
     folder = Path(python_calamine.__file__).parents[1]
     command = [sys.executable, "-I", "-S", str(script), str(folder), str(limits.workbook_memory)]

@@ -57,7 +57,7 @@ def matrix_in(table: Table, content: TableProfile, *, asked: bool = False) -> Na
                 f"{p} columns of numbers.\nLeave out --matrix for rows of data."
             )
         return None
-    current().require("columns", p, table.label)
+    current().check("columns", p, table.label)
     matrix = table.to_numpy(numeric)
     names = tuple(numeric)
     if labels:

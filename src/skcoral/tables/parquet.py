@@ -28,7 +28,7 @@ def open_parquet(label: str, opener: Callable[[], BinaryIO], size: int) -> Table
     try:
         with opener() as stream:
             file = pq.ParquetFile(stream)
-            limits.require("columns", file.metadata.num_columns, label)
+            limits.check("columns", file.metadata.num_columns, label)
             names = tuple(file.schema_arrow.names)
             nested = {f.name: str(f.type) for f in file.schema_arrow if pa.types.is_nested(f.type)}
             total = file.metadata.num_rows
@@ -56,7 +56,7 @@ def open_parquet(label: str, opener: Callable[[], BinaryIO], size: int) -> Table
                 )
                 for part in source.iter_batches(batch_size=size):
                     clock.check()
-                    limits.require("whole_bytes", _text_bytes(part), label)
+                    limits.check("whole_bytes", _text_bytes(part), label)
                     done += part.num_rows
                     if done > total:
                         raise pa.ArrowInvalid(f"more than the {total:,} rows that it declares")

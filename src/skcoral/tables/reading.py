@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from skcoral.core.limits import current
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.tables.delimited import open_text
-from skcoral.tables.dialect import refuse_binary
+from skcoral.tables.dialect import check_text
 from skcoral.tables.sources import (
     GZIP,
     OLD_EXCEL,
@@ -87,7 +87,7 @@ def open_table(
     ['text', 'number']
     """
     how: dict[str, Any] = {"separator": separator, "decimal": decimal, "encoding": encoding}
-    found = find_source(source, name, partial(_refuse_endless, encoding=encoding))
+    found = find_source(source, name, partial(_check_start, encoding=encoding))
     label, named = found.label, format or format_of_name(found.label)
     with readable(label):
         stream = found.open()
@@ -162,7 +162,7 @@ def _kind(stream: BinaryIO, label: str) -> str:
     return "text"
 
 
-def _refuse_endless(label: str, start: bytes, encoding: str | None) -> None:
+def _check_start(label: str, start: bytes, encoding: str | None) -> None:
     """Refuse a device or a pipe that gives no text, before it is copied."""
     if not start.startswith((GZIP, ZIP, PARQUET, OLD_EXCEL, STATA)):  # all others are text
-        refuse_binary(label, start, encoding)
+        check_text(label, start, encoding)

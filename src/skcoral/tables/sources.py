@@ -53,11 +53,11 @@ class Source:
 def find_source(
     source: str | Path | bytes | BinaryIO | Source,
     name: str | None = None,
-    refuse: Callable[[str, bytes], None] | None = None,
+    check_start: Callable[[str, bytes], None] | None = None,
 ) -> Source:
     """A path, ``"-"`` for standard input, bytes or an open binary file as a :class:`Source`.
 
-    ``refuse`` judges the first bytes of what has no end in sight, before it is copied.
+    ``check_start`` judges the first bytes of what has no end in sight, before it is copied.
     """
     if isinstance(source, Source):
         return source
@@ -71,14 +71,14 @@ def find_source(
                 "A table is a path, bytes or a file opened for reading bytes, not "
                 f"{type(source).__name__}."
             )
-        return _held(source, name or "table", refuse)
+        return _held(source, name or "table", check_start)
     if str(source) == "-":
         if sys.stdin is None or sys.stdin.isatty():
             raise InvalidTableError(
                 "standard input: nothing is piped in.\n"
                 "Pipe a table in, or name a file instead of '-'."
             )
-        return _held(sys.stdin.buffer, name or "standard input", refuse)
+        return _held(sys.stdin.buffer, name or "standard input", check_start)
     if not str(source):
         raise InvalidTableError("The name of the table's file is empty.\nName a file with a table.")
     path = Path(source)
@@ -91,7 +91,7 @@ def find_source(
         if not path.is_file():
             # A pipe can be read once only, and a long table is read more than once.
             with path.open("rb") as stream:
-                return _held(stream, label, refuse)
+                return _held(stream, label, check_start)
         return Source(label, lambda: path.open("rb"), path.stat().st_size)
 
 
@@ -109,15 +109,15 @@ def readable(label: str) -> Iterator[None]:
         ) from error
 
 
-def _held(stream: BinaryIO, label: str, refuse: Callable[[str, bytes], None] | None) -> Source:
+def _held(stream: BinaryIO, label: str, check_start: Callable[[str, bytes], None] | None) -> Source:
     """Hold what comes from a pipe or a device, within bounds, after a look at its start."""
     limits, clock, data = current(), Clock(current(), label), io.BytesIO()
     while piece := stream.read(_PIECE):
-        if refuse is not None and not data.tell():
-            refuse(label, piece)
+        if check_start is not None and not data.tell():
+            check_start(label, piece)
         data.write(piece)
         clock.check()
-        limits.require("whole_bytes", data.tell(), label)
+        limits.check("whole_bytes", data.tell(), label)
     content = data.getvalue()
     return Source(label, lambda: io.BytesIO(content), len(content))
 

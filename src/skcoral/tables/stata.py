@@ -20,7 +20,7 @@ def open_stata(label: str, stream: BinaryIO) -> Table:
     limits = current()
     try:
         frame = pd.read_stata(stream, convert_categoricals=False)
-        limits.require("columns", frame.shape[1], label)
+        limits.check("columns", frame.shape[1], label)
         columns = pa.Table.from_pandas(frame, preserve_index=False).combine_chunks()
     except InvalidTableError:
         raise

@@ -166,7 +166,7 @@ class Table:
         from skcoral.tables.columns import profile
 
         content = profile(self)
-        current().require("cells", content.n_rows * len(self.names), self.label)
+        current().check("cells", content.n_rows * len(self.names), self.label)
         numeric = {column.name for column in content.columns if column.kind in ("number", "empty")}
         cells: dict[str, list[Any]] = {name: [] for name in self.names}
         for batch in self.batches():

@@ -164,7 +164,7 @@ class Dataset:
         what = f"{n_rows:,} rows of {p:,} columns are {n_numbers:,} numbers to hold in memory"
         advice = "Without --confidence and --covariance, long tables are read in parts."
         advice = "Choose fewer columns (--columns)." if self.is_wide else advice
-        current().require("cells", n_numbers, self.table.label, what, advice)
+        current().check("cells", n_numbers, self.table.label, what, advice)
 
     def complete_rows(self) -> Iterator[Complete]:
         """Read the complete rows batch by batch, and note where the others stand."""

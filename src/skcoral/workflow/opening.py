@@ -135,14 +135,14 @@ def open_file(
         nonlocal seen
         seen = max(seen, batch.rows[-1] if len(batch.rows) else 0)
         tell(batch.fraction)
-        refuse_many_cells()
+        check_cells()
 
-    def refuse_many_cells() -> None:
+    def check_cells() -> None:
         if in_memory:
             what = f"{seen:,} rows or more of {len(table.names):,} columns are too many cells"
-            limits.require("cells", seen * len(table.names), table.label, what)
+            limits.check("cells", seen * len(table.names), table.label, what)
 
-    refuse_many_cells()
+    check_cells()
     with progress(f"Looking at {table.label}") as tell:
         content = profile(table, on_batch=count)
     found_matrix = None if matrix is False else matrix_in(table, content, asked=matrix is True)
