@@ -72,15 +72,6 @@ def column(R: Array, b: Array, allowed: Mask, *, fixed: bool = False) -> Column:
     return Column(omega, K[:1] if fixed else K, reach, length)
 
 
-def projected(R: Array, anchors: Array, mask: Mask) -> tuple[Array, Array]:
-    """Anchors of unit length as their supports see them, and the reach of each support."""
-    columns = [column(R, b, allowed) for b, allowed in zip(anchors.T, mask.T, strict=True)]
-    X = np.zeros(anchors.shape)
-    for j, one in enumerate(columns):
-        X[one.sources, j] = one.anchor
-    return X, np.array([one.reach for one in columns])
-
-
 def supports_at(mask: Mask, anchors: Array, rho_min: Array) -> Mask:
     """What the columns may consist of: a floor of one leaves an allowed anchor itself."""
     allowed = (mask | (anchors == 0)).all(axis=0)

@@ -8,6 +8,7 @@ A result says no more than its certificate proves.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import singledispatch
 from typing import Any
@@ -309,9 +310,10 @@ def _(result: RestrictedDecorrelation) -> RestrictedDecorrelation:
 def _with_known_prices(result: RestrictedDecorrelation, R: Array) -> Decorrelation:
     """Withdraw prices that do not follow from the slope of the criterion at T."""
     ledger = Ledger(result, R, None, Floats())
-    claim_support(ledger, result, R)
-    if all(claim.holds for claim in ledger.claims if claim.name != "support"):
-        return result
+    with suppress(CertificateError):  # R is too nearly singular to say
+        claim_support(ledger, result, R)
+        if all(claim.holds for claim in ledger.claims if claim.name != "support"):
+            return result
     unknown = np.full(len(result.names), np.nan)
     return replace(result, prices=unknown, weights=unknown)
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skcoral.bounds.arithmetic import UNIT
-from skcoral.bounds.columns import in_range, projected, supports_at
+from skcoral.bounds.columns import proved_columns
 from skcoral.bounds.dual import numbers
 from skcoral.certificates.evaluation import prices_of
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.reading import agree
+from skcoral.core import criteria
 from skcoral.core.arrays import Array
 from skcoral.core.results import Decorrelation, RestrictedDecorrelation
 from skcoral.core.tolerances import PRICE_TOL
 from skcoral.exceptions import CertificateError
-
-Mask = NDArray[np.bool_]
 
 _ON_RIM = 1e-7  # a floor binds if the fidelity is no further above it
 
@@ -25,15 +23,13 @@ def claim_support(ledger: Ledger, result: RestrictedDecorrelation, R: Array) -> 
     """Zeros off the support, and prices that follow from the slope of the criterion."""
     if result.pair_weights is not None:
         raise CertificateError("a support is not combined with pair weights.")
-    B = np.eye(len(R)) if result.anchors is None else in_range(np.asarray(result.anchors))
-    given = numbers(result.certificate.arrays["support"], B.shape, "`support`")
-    if not np.isin(given, (0, 1)).all():
-        raise CertificateError("a support consists of zeros and ones.")
-    mask = supports_at(given > 0, B, result.rho_min)
-    ledger.claim("support", not np.any(result.T[~mask]), "T is not zero off its support")
-    if not mask.any(axis=0).all():
-        raise CertificateError("an output needs at least one source in the support.")
-    _claim_prices(ledger, result, R, *projected(R, B, mask))
+    given = result.certificate.arrays["support"], result.rho_min, R, result.anchors
+    columns = [one.column for one in proved_columns(*given, ledger.arithmetic)]
+    mask, X = np.zeros(result.T.shape, dtype=np.bool_), np.zeros(result.T.shape)
+    for j, one in enumerate(columns):
+        mask[one.sources, j], X[one.sources, j] = True, one.anchor
+    ledger.claim("support", not np.any(result.T[~mask]), "T is not zero off it")
+    _claim_prices(ledger, result, R, X, np.array([one.reach for one in columns]))
 
 
 def _claim_prices(
@@ -75,23 +71,10 @@ def _claim_prices(
 
 def _claim_subgradient(ledger: Ledger, result: Decorrelation, slope: Array, G: Array) -> None:
     """``slope`` is half a subgradient of the criterion: equality in Fenchel's inequality."""
-    E = G - np.diag(np.diag(G))
-    size = np.abs(slope)
-    if result.criterion == "squared":
-        value = 0.5 * float(np.sum(E * E)) + 0.5 * float(np.sum(slope * slope))
-        inside = True
-    elif result.criterion == "absolute":
-        value = 0.5 * float(np.abs(E).sum())
-        inside = bool(size.max(initial=0.0) <= 0.5 * (1 + PRICE_TOL))
-    else:
-        value = float(np.abs(E).max(initial=0.0))
-        inside = bool(size.sum() <= 1 + PRICE_TOL)
-    gap = value - float(np.sum(slope * E))
-    ledger.claim(
-        "slope",
-        inside
-        and abs(gap) <= PRICE_TOL * max(1.0, value)
-        and not np.any(np.diag(slope))
-        and np.array_equal(slope, slope.T),
-        f"it is not a slope of the criterion at T ({gap:.1e})",
-    )
+    name, k = result.criterion, len(G)
+    value = criteria.value(name, G) + (criteria.conjugate(name, slope) if name == "squared" else 0)
+    gap = value - float(np.sum(slope * criteria.off(G)))
+    inside = criteria.gauge(name, slope, criteria.pair_matrix(None, k)) <= 1 + PRICE_TOL
+    shaped = not np.any(np.diag(slope)) and np.array_equal(slope, slope.T)
+    holds = inside and shaped and abs(gap) <= PRICE_TOL * max(1.0, value)
+    ledger.claim("slope", holds, f"it is not a slope of the criterion at T ({gap:.1e})")
