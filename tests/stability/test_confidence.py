@@ -141,6 +141,7 @@ def test_anchors_and_floors_by_name(wine):
     named = CORAL({"ash": 0.95}, confidence=0.9).fit(X)
     assert named.floors_[2] > 0.95
     assert (named.floors_[[0, 1, 3]] == 0.0).all()
+    assert "at least 0.95, for which" in named.confidence_.sentence()
 
 
 def test_what_is_invalid_is_refused(wine):

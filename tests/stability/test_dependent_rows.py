@@ -42,6 +42,16 @@ def test_blocks_reproduce_the_variance_of_a_mean():
     assert np.var(alone) < 0.5 * truth
 
 
+def test_blocks_are_left_out_in_order_of_time():
+    left = [test for _, test in Dependence(80, block_length=10).folds(4)]
+    assert [(part[0], part[-1], len(part)) for part in left] == [
+        (start, start + 19, 20) for start in (0, 20, 40, 60)
+    ]
+    rows = np.column_stack([ar(300, 0.8), ar(300, 0.5, seed=1)])
+    lengths = {read_dependence(rows + far, None, "auto").block_length for far in (0, 100)}
+    assert len(lengths) == 1
+
+
 def test_groups_are_drawn_and_left_out_whole():
     labels = np.array(list("aabbbcddeeffgghh"))
     known = read_dependence(np.zeros((16, 1)), groups=labels)
@@ -112,6 +122,8 @@ def test_bootstrap_with_weights_and_groups():
     assert len(shrunk.threshold_samples) == 5
     mean = shrunk.threshold_samples.mean()
     assert shrunk.threshold_estimate == pytest.approx(min(2 * shrunk.threshold - mean, 1.0))
+    high, low = 2 * shrunk.threshold - np.quantile(shrunk.threshold_samples, [0.025, 0.975])
+    assert shrunk.threshold_interval == pytest.approx((low, min(high, 1.0)))
 
 
 def test_effective_numbers():

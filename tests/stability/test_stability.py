@@ -50,6 +50,7 @@ def test_holdout_by_hand(wine):
     np.testing.assert_allclose(frame["fidelity_new"], report.fidelity_new.mean(axis=0))
     np.testing.assert_allclose(frame["residual_new_worst"], report.residual_new.max(axis=0))
     assert "Fitted 3 times" in repr(report)
+    assert "(0 on the rows fitted)" in report.sentence()
 
 
 @pytest.mark.parametrize("criterion", ["squared", "absolute"])
