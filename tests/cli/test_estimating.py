@@ -21,8 +21,6 @@ def test_thresholds_are_about_the_matrix_asked_for(answer, wine_csv):
     status, told = answer("inspect", wine_csv, "--covariance", "OAS")
     assert told["threshold"]["value"] == pytest.approx(expected, abs=1e-7)
     assert "--covariance OAS" in told["recommended"]["command"]
-    points = answer("frontier", wine_csv, "--covariance", "OAS", "--points", "2")[1]
-    assert points["threshold"] == pytest.approx(expected, abs=1e-7)
 
 
 def test_a_fit_by_another_estimator(answer, wine_csv):

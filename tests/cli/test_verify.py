@@ -22,11 +22,9 @@ def test_a_true_certificate(coral, wine_csv, proof):
     assert done.returncode == 0, done.stderr
     assert "true of" in done.stdout
     assert "NOT" not in done.stdout
-    rigorous = json.loads(coral("verify", wine_csv, proof, "--rigorous", "--json").stdout)
-    assert rigorous["passed"]
-    assert rigorous["rigorous"]
-    assert rigorous["upper"] - rigorous["lower"] <= 1e-7
-    assert {"floors", "objective", "lower bound", "status", "prices"} <= set(rigorous["claims"])
+    done = coral("verify", wine_csv, proof, "--rigorous")
+    assert done.returncode == 0
+    assert "proved in ball arithmetic" in done.stdout
 
 
 def test_a_certificate_of_a_matrix(coral, wine, tmp_path):
@@ -44,11 +42,10 @@ def test_a_certificate_of_a_matrix(coral, wine, tmp_path):
 def test_another_table(coral, wine, proof, tmp_path):
     other = tmp_path / "other.csv"
     wine.to_frame().iloc[1:].to_csv(other, index=False)
-    done = coral("verify", other, proof, "--json")
+    done = coral("verify", other, proof)
     assert done.returncode == 4
-    answer = json.loads(done.stdout)
-    assert not answer["passed"]
-    assert "another correlation matrix" in answer["problems"][0]
+    assert "NOT true of" in done.stdout
+    assert "another correlation matrix" in done.stdout
 
 
 def test_the_estimator_is_part_of_the_question(coral, wine_csv, tmp_path):
@@ -73,7 +70,9 @@ def test_an_altered_certificate(coral, wine_csv, proof, tmp_path):
     done = coral("verify", wine_csv, lie)
     assert done.returncode == 4
     assert "certificate" in done.stderr
-    assert coral("verify", wine_csv, tmp_path / "missing.json").returncode == 2
+    done = coral("verify", wine_csv, tmp_path / "missing.json")
+    assert done.returncode == 2
+    assert "coral fit TABLE --certificate FILE" in done.stderr
 
 
 def test_a_certificate_is_not_left_behind_by_a_failed_fit(coral, tmp_path):
@@ -106,7 +105,7 @@ def test_files_that_are_no_certificates(coral, wine_csv, tmp_path, content):
 def test_a_folder_is_no_certificate(coral, wine_csv, tmp_path):
     done = coral("verify", wine_csv, tmp_path)
     assert done.returncode == 2
-    assert "is a directory" in done.stderr
+    assert "no such certificate file" in done.stderr
 
 
 def test_arguments_the_wrong_way_round(main, wine_csv, proof):

@@ -33,9 +33,8 @@ def demo(options: Namespace) -> int:
     files = ["-o", made, "--model", model, "--report", report]
     fitted = ["fit", str(table), "--rho-min", f"{recommended.rho_min:g}", *map(str, files)]
     parser = make_parser()
-    if not options.json:
-        console.copyable(f"$ {shlex.join(['coral', *inspected])}")
-        inspect(parser.parse_args(inspected))
-        console.say("")
-        console.copyable(f"$ {shlex.join(['coral', *fitted])}")
-    return fit(parser.parse_args([*fitted, "--force", *["--json"] * options.json]))
+    console.copyable(f"$ {shlex.join(['coral', *inspected])}")
+    inspect(parser.parse_args(inspected))
+    console.say("")
+    console.copyable(f"$ {shlex.join(['coral', *fitted])}")
+    return fit(parser.parse_args([*fitted, "--force"]))

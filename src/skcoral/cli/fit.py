@@ -26,11 +26,8 @@ from skcoral.workflow.opening import check_rows
 #: Columns that a report may have: it compares all pairs of them, twice, and draws a curve.
 _MOST_REPORTED = 10_000
 _LONGEST_TABLE = 60  # variables that are listed one by one
-#: What is told of a result and of its confidence as it is.
-_OF_RESULT = (
-    *("criterion", "objective", "lower_bound", "gap", "rank", "least_residual", "amplification"),
-)
-_OF_CONFIDENCE = ("confidence", "about", "objective_plain", "untouched")
+#: What is told of a result as it is.
+_OF_RESULT = ("criterion", "objective", "lower_bound", "gap", "rank", "status")
 
 
 def fit(options: Namespace) -> int:
@@ -87,7 +84,7 @@ def _settings(options: Namespace, names: Sequence[str]) -> dict[str, Any]:
 
 def _check(options: Namespace) -> None:
     """Refuse options that contradict each other, before anything is read."""
-    check_output(options.output, options.json)
+    check_output(options.output, as_json=options.json)
     check_target(options, spelled=spelled)
     how = "For PDF, open the page in a browser and print it to a file."
     check_ending(options.report, (".html", ".htm"), "the report", how)
@@ -163,10 +160,7 @@ def _record(fitted: Fit, told: list[str], written: list[str]) -> dict[str, Any]:
     # of dependent columns it takes as long as the fit itself: coral threshold gives it
     th = None if result.deficiency else model.threshold_
     sure = getattr(model, "confidence_", None)
-    confidence = None
-    if sure is not None:
-        confidence = {name: getattr(sure, name) for name in _OF_CONFIDENCE}
-        confidence |= {"sentence": sure.sentence(), **sure.to_frame().to_dict()}
+    confidence = sure and {"sentence": sure.sentence(), **sure.to_frame().to_dict()}
 
     def by_name(values: Any) -> dict[str, float]:
         return dict(zip(result.names, np.asarray(values).tolist(), strict=True))
@@ -183,16 +177,11 @@ def _record(fitted: Fit, told: list[str], written: list[str]) -> dict[str, Any]:
             "min_fidelity": result.min_fidelity,
         },
         "notes": [*told, *filter(None, [_no_floor(fitted)])],
-        "is_matrix": data.matrix is not None,
         "passed_through": [] if data.matrix is not None else list(data.passed_through),
         **{name: getattr(result, name) for name in _OF_RESULT},
-        "status": result.status,
         "certified": result.is_certified,
-        "min_fidelity": measured.min_fidelity,
-        "mean_fidelity": float(measured.fidelity.mean()),
         "threshold": th and {"value": th.value, "lower": th.lower, "upper": th.upper},
         "confidence": confidence,
-        "weighted": model.estimate_.weighted,
         "fidelity": by_name(measured.fidelity),
         "rho_min": by_name(result.rho_min),
         "prices": by_name(result.prices),

@@ -8,7 +8,7 @@ import numpy as np
 
 from skcoral import api
 from skcoral.cli import console
-from skcoral.cli.loading import load, notes, record
+from skcoral.cli.loading import load, notes
 from skcoral.cli.outputs import all_or_none, check_ending
 from skcoral.cli.parser import UsageError
 from skcoral.cli.run import NOT_CERTIFIED, OK
@@ -60,30 +60,17 @@ def frontier(options: Namespace) -> int:
             with outputs.open(plot) as stream:
                 figure.savefig(stream, format=plot.suffix[1:].lower(), dpi=160)
     certified = bool(np.all(curve.gap <= OPTIMAL_GAP * np.maximum(1.0, curve.objective)))
-    if options.json:
-        console.print_json(
-            {
-                **record(data),
-                "criterion": options.criterion,
-                "threshold": curve.threshold,
-                "certified": certified,
-                "points": frame.to_dict("records"),
-                "written": [str(path) for path in files],
-            }
-        )
-    else:
-        told, *proved = curve.summary().splitlines()
-        console.say(told, "green" if certified else "red")
-        console.say_each([" ".join(proved)])
-        console.say_each(notes(data))
-        columns = (
-            (console.number(rho, 6) for rho in curve.rho_min),
-            map(console.short, curve.objective),
-            map(console.short, curve.slope),
-            map(console.number, curve.worst_residual),
-            map(console.number, curve.mean_fidelity),
-        )
-        header = ("floor", "residual", "price", "worst pair", "mean fidelity")
-        console.table(header, list(zip(*columns, strict=True)))
-        console.written(files)
+    told, *proved = curve.summary().splitlines()
+    console.say(told, "green" if certified else "red")
+    console.say_each([" ".join(proved), *notes(data)])
+    columns = (
+        (console.number(rho, 6) for rho in curve.rho_min),
+        map(console.short, curve.objective),
+        map(console.short, curve.slope),
+        map(console.number, curve.worst_residual),
+        map(console.number, curve.mean_fidelity),
+    )
+    header = ("floor", "residual", "price", "worst pair", "mean fidelity")
+    console.table(header, list(zip(*columns, strict=True)))
+    console.written(files)
     return OK if certified else NOT_CERTIFIED

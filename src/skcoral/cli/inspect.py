@@ -92,7 +92,7 @@ def _regular(data: Dataset, th: Threshold) -> dict[str, Any]:
 
 
 def _floors(data: Dataset, options: Namespace) -> dict[str, Any]:
-    """What usual floors give, with the command for each, and the recommendation."""
+    """What usual floors give, and the recommendation with its command."""
     p, deficiency = len(data.names), data.estimate.deficiency
     r = p if deficiency is None else deficiency.rank
     if r * r * p > (_QUICK if deficiency is None else _QUICK_SINGULAR) or p > _MOST_COMPARED:
@@ -101,20 +101,22 @@ def _floors(data: Dataset, options: Namespace) -> dict[str, Any]:
     compared = compare_floors(data.estimate, measure=None if about_rows else data.measure)
     what = "T.csv" if data.matrix is not None else "decorrelated.csv"
 
-    def command(*floor: str) -> str:
-        return shlex.join(["coral", "fit", *arguments(vars(options)), *floor, "-o", what])
-
-    floors = []
-    for choice in compared.choices:
-        asked = [] if choice.rho_min is None else ["--rho-min", choice.label]
-        figures = {field.name: getattr(choice, field.name) for field in fields(Choice)}
-        floors.append(figures | {"label": choice.label, "command": command(*asked)})
+    figures = [field.name for field in fields(Choice)]
+    floors = [
+        {"label": choice.label, **{name: getattr(choice, name) for name in figures}}
+        for choice in compared.choices
+    ]
     best, limits = compared.recommended, {}
+    asked = [] if best is None or best.rho_min is None else ["--rho-min", best.label]
     if best is not None and best.above is not None and about_rows and deficiency is None:
         limits = floors_within(data.estimate) if r * r * p <= _QUICK_LIMITS else {}
+    recommended = None
+    if best is not None:
+        command = shlex.join(["coral", "fit", *arguments(vars(options)), *asked, "-o", what])
+        recommended = floors[compared.choices.index(best)] | {"command": command}
     return {
         "floors": floors,
-        "recommended": None if best is None else floors[compared.choices.index(best)],
+        "recommended": recommended,
         "recommendation": compared.sentence(),
         "leave_out": compared.leave_out,
         "floor_without": compared.floor_without,
@@ -190,17 +192,19 @@ def _show(record: dict[str, Any], data: Dataset, th: Threshold | None) -> None:
 
 
 def _show_floors(record: dict[str, Any]) -> None:
-    """Print the table of floors, and last the recommendation with its command."""
+    """Print what floors give, and last the recommendation with its command."""
     console.say("")
     if record["floors"]:
-        console.say("What floors give, with their commands:")
-        row = "{:<7}{:>11}{:>13}{:>9}".format
-        console.copyable(row("floor", "largest |r|", "largest VIF", "weakest"))
-        for c in record["floors"]:
-            figures = console.number(c["largest_correlation"], 2), vif_text(c["largest_vif"])
-            kept = console.number(rounded_down(c["min_fidelity"], 3), 3)
-            console.copyable(row(c["label"], *figures, kept))
-            console.copyable(f"  {c['command']}")
+        rows = [
+            (
+                c["label"],
+                console.number(c["largest_correlation"], 2),
+                vif_text(c["largest_vif"]),
+                console.number(rounded_down(c["min_fidelity"], 3), 3),
+            )
+            for c in record["floors"]
+        ]
+        console.table(("floor", "largest |r|", "largest VIF", "weakest"), rows)
     best = record["recommended"]
     limits = [
         f"{rounded_down(floor, 3):g} with {_LIMITS[name]}"

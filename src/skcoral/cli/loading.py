@@ -11,6 +11,7 @@ from typing import Any
 
 from skcoral.cli import console
 from skcoral.cli.parser import UsageError
+from skcoral.core.display import printable
 from skcoral.tables.notes import Outcome
 from skcoral.tables.reading import open_table
 from skcoral.workflow.dataset import Dataset, Request
@@ -30,6 +31,15 @@ def open_source(options: Namespace, *, matrix: bool | None = False) -> OpenedFil
         sheet=options.sheet,
         na=tuple(options.na or ()),
     )
+
+
+def check_made(path: Path, what: str) -> None:
+    """Refuse a file that ``coral fit`` makes, a model or certificate, where it does not exist."""
+    if not path.is_file():
+        raise UsageError(
+            f"{printable(str(path))}: there is no such {what} file.\n"
+            f"Make one with: coral fit TABLE --{what} FILE"
+        )
 
 
 def load(options: Namespace, **uses: Any) -> Dataset:

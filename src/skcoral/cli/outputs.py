@@ -16,7 +16,7 @@ from skcoral.core.files import Outputs
 from skcoral.tables.writing import output_format
 
 
-def check_output(output: str | None, as_json: bool) -> None:
+def check_output(output: str | None, *, as_json: bool = False) -> None:
     """Refuse an output that cannot be written, before anything is done."""
     if output == "-" and as_json:
         raise UsageError(

@@ -6,6 +6,7 @@ import argparse
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -145,6 +146,7 @@ PANELS: dict[str, dict[str, Settings]] = {
 }
 _READING = (*PANELS["Reading"], "file")
 _TABLE = (*PANELS["Data"], *_READING)
+_WITHOUT_TARGET = tuple(name for name in _TABLE if name != "--target")
 _LAYOUT = ("--output", "--keep-sources", "--drop-incomplete", "--force")
 _LIMITS = ("--rho-min", "--max-vif", "--max-correlation", "--criterion")
 _ON_SCREEN = {"--output": {"default": "-"}}
@@ -157,53 +159,46 @@ class _Command:
     ``own`` are options of this command alone, and settings that differ from the usual ones.
     """
 
-    summary: str
+    description: str  # its first sentence is shown in the list of commands
     example: str
-    description: str
     options: tuple[str, ...] = ()
     own: Mapping[str, Settings] = field(default_factory=dict)
 
 
 COMMANDS = {
     "inspect": _Command(
-        "What is in a table, and what is possible.",
+        "Tell what is in a table, and recommend a floor.",
         "data.csv",
-        "Tell what is in a table and what decorrelation can do for it, on one screen.",
-        _TABLE,
+        (*_TABLE, "--json"),
     ),
     "threshold": _Command(
-        "The highest fidelity of exact decorrelation.",
+        "Compute ρ★, the highest fidelity of exact decorrelation.",
         "data.csv --json",
-        "Compute ρ★, the highest fidelity that exact decorrelation allows, with its certificate.",
-        tuple(name for name in _TABLE if name != "--target"),
+        (*_WITHOUT_TARGET, "--json"),
     ),
     "fit": _Command(
-        "Decorrelate a table.",
+        "Decorrelate a table. The outputs keep the floors that are asked for; without a floor, a "
+        "budget or a limit the result is exact, at ρ★. Columns that are not variables pass through "
+        "untouched and in place. Rows with missing values are not used; they stay in their place, "
+        "without outputs.",
         "data.csv --rho-min 0.85 --rho-min price=0.95 -o out.csv \\\n"
         "      --model model.json --report report.html",
-        "Decorrelate a table with fidelity floors; without --rho-min exactly, at ρ★. Columns that "
-        "are not variables pass through untouched and in place. Rows with missing values are not "
-        "used; they stay in their place, without outputs.",
         (
             *(*PANELS["Goal"], *_TABLE, *_LAYOUT),
-            *("--model", "--report", "--certificate", "--output-scale"),
+            *("--model", "--report", "--certificate", "--output-scale", "--json"),
         ),
     ),
     "transform": _Command(
         "Apply a model to new rows.",
         "new.csv --model model.json -o out.csv",
-        "Apply a model to new rows.",
         (*_READING, *_LAYOUT, "--model"),
         _ON_SCREEN | {"--model": {"required": True, "help": "Made by 'coral fit --model'."}},
     ),
     "frontier": _Command(
-        "What every floor costs.",
+        "Compute what floors cost. They run from ρ★ to 1, or are those given; each point is "
+        "certified.",
         "data.csv --plot frontier.png --csv frontier.csv",
-        "Compute what floors cost, from ρ★ to 1 or those given, each point certified.",
-        (
-            *(name for name in _TABLE if name != "--target"),
-            *("--rho-min", "--criterion", "--plot", "--csv", "--force"),
-        ),
+        (*_WITHOUT_TARGET, "--rho-min", "--criterion", "--plot", "--csv", "--force"),
         {
             "--rho-min": {"type": float, "help": "Floors to look at; repeatable."},
             "--points": _option(
@@ -212,11 +207,10 @@ COMMANDS = {
         },
     ),
     "roll": _Command(
-        "Decorrelate by rolling windows.",
+        "Decorrelate by rolling windows. Each row is transformed by the model of its own window. "
+        "All rows and columns are written in their order; the variables of a row without a model "
+        "are left empty, and counted. The file appears when it is complete.",
         "returns.csv --date date --window 60 --lag 1 --rho-min 0.9 -o out.csv",
-        "Decorrelate each row by the model of its own window of rows. All rows and columns are "
-        "written in their order; variables of rows without a model are left empty, and counted. "
-        "The file appears when it is complete.",
         (
             *(*PANELS["Windows"], *_LIMITS, *_READING),
             *("--target", "--columns", "--exclude", "--include"),
@@ -225,21 +219,19 @@ COMMANDS = {
         _ON_SCREEN,
     ),
     "verify": _Command(
-        "Is a certificate true of a table?",
+        "Judge a certificate against its table. Floors, residual, bound, status, prices and names "
+        "are computed again without the solver; exit status 0 if all claims are true, 4 if any is "
+        "not.",
         "data.csv certificate.json --rigorous",
-        "Judge every claim of a certificate file against the table or matrix it is about. Floors, "
-        "residual, bound, status, prices and names are computed again without the solver; exit "
-        "status 0 if all of it is true, 4 if anything is not.",
-        tuple(name for name in _TABLE if name != "--target"),
+        _WITHOUT_TARGET,
         {
             "certificate": _option("Made by 'coral fit --certificate'.", "CERTIFICATE", type=Path),
             "--rigorous": _flag("In ball arithmetic (needs python-flint)."),
         },
     ),
     "reproduce": _Command(
-        "The paper's tables, recomputed.",
+        "Recompute the paper's tables, and compare cell by cell.",
         "--table rho-star",
-        "Recompute the tables of the paper and compare, cell by cell.",
         ("--output", "--force"),
         {
             "--table": _option("Label or number of a table [all].", "NAME", default="all"),
@@ -247,9 +239,8 @@ COMMANDS = {
         },
     ),
     "demo": _Command(
-        "The Wine data, start to end.",
+        "Show it all on the Wine data, and leave the files in a folder.",
         "--into wine-demo",
-        "Decorrelate the Wine data and leave table, model and report in a folder.",
         ("--force",),
         {
             "--into": _option(
@@ -258,9 +249,8 @@ COMMANDS = {
         },
     ),
     "app": _Command(
-        "The web app, on this machine.",
-        "--port 8600",
         "Start the web app on this machine.",
+        "--port 8600",
         (),
         {
             "--host": _option("Address to listen on [127.0.0.1].", "NAME", default="127.0.0.1"),
@@ -276,20 +266,14 @@ _OVERVIEW = (
     "Rotation with Anchored Loadings, with a certificate.\n\n"
     "Tables are CSV, TSV, Parquet, Excel, OpenDocument or Stata files; '-' is standard input."
 )
+_SUMMARIES = {name: command.description.split(". ")[0] for name, command in COMMANDS.items()}
 _EPILOG = (
     "Commands:\n"
-    + "".join(f"  {name:<11}{command.summary}\n" for name, command in COMMANDS.items())
+    + "".join(f"  {name:<11}{said.rstrip('.')}.\n" for name, said in _SUMMARIES.items())
     + "\nExample:\n  coral inspect data.csv\n"
     "  coral fit data.csv --rho-min 0.85 -o out.csv --report report.html\n\n"
     "Exit status: 0 done, 2 wrong use, 3 bad data, 4 feasible but not certified, 130 interrupted."
 )
-
-
-class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Room for the names of all options; an example stays as it is written."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=30)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -299,7 +283,8 @@ class _Parser(argparse.ArgumentParser):
         paragraphs = how.pop("description").split("\n\n")
         super().__init__(
             description="\n\n".join(textwrap.fill(text, 78) for text in paragraphs),
-            formatter_class=_Formatter,
+            # an example stays as it is written
+            formatter_class=partial(argparse.RawDescriptionHelpFormatter, max_help_position=30),
             allow_abbrev=False,
             **how,
         )
@@ -317,13 +302,12 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="store_true", help="Show the version.")
     chosen = parser.add_subparsers(dest="command", metavar="COMMAND", help=argparse.SUPPRESS)
     for name, command in COMMANDS.items():
-        example = f"Example:\n  coral {name} {command.example}"
         file = "FILE " * ("file" in command.options) + "CERTIFICATE " * (name == "verify")
         made = chosen.add_parser(
             name,
             usage=f"coral {name} {file}[options]",
             description=command.description,
-            epilog=example,
+            epilog=f"Example:\n  coral {name} {command.example}",
         )
         _add_options(made, command)
     return parser
@@ -340,7 +324,7 @@ def _add_options(parser: argparse.ArgumentParser, command: _Command) -> None:
     for title, panel in PANELS.items():
         group = parser.add_argument_group(title)
         for name, settings in panel.items():
-            if name in command.options or name == "--json":
+            if name in command.options:
                 short = ["-o"] if name == "--output" else []
                 group.add_argument(*short, name, **(settings | command.own.get(name, {})))
 

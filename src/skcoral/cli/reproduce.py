@@ -24,18 +24,7 @@ def reproduce(options: Namespace) -> int:
             comparison = paper.reproduce(table)
         if output is not None:
             outputs.write_text(output, comparison.to_markdown())
-    written = [] if output is None else [str(output)]
     status = NOT_CERTIFIED if comparison.counts.get("unexplained") else OK
-    if options.json:
-        console.print_json(
-            {
-                "counts": comparison.counts,
-                "seconds": comparison.seconds,
-                "cells": comparison.records(),
-                "written": written,
-            }
-        )
-        return status
     for label in dict.fromkeys(row.table for row in comparison.rows):
         rows = [row for row in comparison.rows if row.table == label]
         console.table(
@@ -52,5 +41,5 @@ def reproduce(options: Namespace) -> int:
         )
         console.say("")
     console.say(f"{comparison.verdicts}; {comparison.seconds:.1f} s.")
-    console.written(written)
+    console.written(filter(None, [output]))
     return status

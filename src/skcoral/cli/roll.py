@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from argparse import Namespace
+from collections.abc import Sequence
 from typing import Any
 
 from skcoral.choosing import check_target
@@ -30,9 +31,8 @@ _AS_GIVEN = (
 
 def roll(options: Namespace) -> int:
     """Decorrelate a file by rolling windows; the outputs appear together, or not at all."""
-    check_output(options.output, options.json)
-    if options.windows is not None:
-        check_output(str(options.windows), options.json)
+    for path in filter(None, (options.output, options.windows)):
+        check_output(str(path))
     by = list(dict.fromkeys(options.by or ()))
     files = [path for path in (options.output, options.windows) if path is not None]
     with all_or_none(options.force, *files) as outputs, contextlib.ExitStack() as stack:
@@ -51,36 +51,11 @@ def roll(options: Namespace) -> int:
             figures = stack.enter_context(outputs.open(options.windows))
         assert stream is not None  # "-" is an output too
         run.write(stream, options.output, figures, options.windows or "-")
-    written = [str(path) for path in files]
-    if options.json:
-        console.print_json(_record(run, written))
-    else:
-        _show(run, options, written)
+    _show(run, options, files)
     return OK if run.certified else NOT_CERTIFIED
 
 
-def _record(run: RollingPass, written: list[str]) -> dict[str, Any]:
-    """The figures for machines."""
-    least, largest = run.least, run.largest
-    return {
-        "file": run.data.table.label,
-        "target": run.data.request.target,
-        "windows": run.status.total(),
-        "groups": len(run.groups),
-        "status": dict(sorted(run.status.items())),
-        "threshold": {"least": least["threshold"], "largest": largest["threshold"]},
-        "min_fidelity": least["min_fidelity"],
-        "largest_correlation_before": largest["largest_before"],
-        "largest_correlation": largest["largest_after"],
-        "rows_given": run.n_rows,
-        "rows_without_output": run.without.total(),
-        "reasons": dict(run.without.most_common()),
-        "certified": run.certified,
-        "written": written,
-    }
-
-
-def _show(run: RollingPass, options: Namespace, written: list[str]) -> None:
+def _show(run: RollingPass, options: Namespace, written: Sequence[Any]) -> None:
     """Print what was done."""
     stderr, largest = options.output == "-", run.largest
     counts = (f"{n:,} {kind}" for kind, n in sorted(run.status.items()))

@@ -5,24 +5,18 @@ from __future__ import annotations
 from argparse import Namespace
 
 from skcoral.cli import console
-from skcoral.cli.loading import notes, open_source
+from skcoral.cli.loading import check_made, notes, open_source
 from skcoral.cli.outputs import all_or_none, check_output, destination
-from skcoral.cli.parser import UsageError
 from skcoral.cli.run import OK
-from skcoral.core.display import printable
 from skcoral.models import load_model
 from skcoral.workflow.fit import write_outputs
 
 
 def transform(options: Namespace) -> int:
     """Apply a model to new rows."""
-    check_output(options.output, options.json)
+    check_output(options.output)
     model, output = options.model, options.output
-    if not model.is_file():
-        raise UsageError(
-            f"{printable(str(model))}: there is no such model file.\n"
-            "Make one with: coral fit --model"
-        )
+    check_made(model, "model")
     estimator = load_model(model)
     with all_or_none(options.force, output) as outputs:
         data = open_source(options).for_model(estimator)
@@ -38,20 +32,6 @@ def transform(options: Namespace) -> int:
             )
     told = notes(data, "dropped" if options.drop_incomplete else "without")
     n_rows = data.content.n_rows - len(data.incomplete)
-    if options.json:
-        console.print_json(
-            {
-                "file": data.table.label,
-                "measured": None if measured is None else measured.to_dict(),
-                "model": str(model),
-                "rows": n_rows,
-                "incomplete_rows": data.incomplete,
-                "columns": list(data.names),
-                "notes": told,
-                "written": [output],
-            }
-        )
-        return OK
     done = f"{console.counted(n_rows, 'row')} transformed with {model} ({len(data.names)} columns)."
     headline = "" if measured is None else measured.headline()
     console.say_each([done, headline, *told], stderr=output == "-")

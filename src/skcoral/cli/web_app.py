@@ -23,10 +23,7 @@ def web_app(options: Namespace) -> int:
     _check_port(options.host, options.port)
     command = app_command(options)
     address = f"http://{options.host}:{options.port}"
-    if options.json:
-        console.print_json({"address": address, "process": os.getpid()})
-    else:
-        console.say(f"coral app on {address} (stop with Ctrl-C)", stderr=True)
+    console.say(f"coral app on {address} (stop with Ctrl-C)", stderr=True)
     sys.stdout.flush()
     os.execv(command[0], command)
 

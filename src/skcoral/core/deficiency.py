@@ -114,12 +114,11 @@ class Deficiency:
         r, p = self.factor.shape
         relations = "; ".join(map(str, self.relations[:5]))
         if len(self.relations) > 5:
-            relations += f"; and {len(self.relations) - 5} more relations"
+            relations += f"; and {len(self.relations) - 5} more"
         if self.few_rows and self.n_rows is not None:
             reason = (
                 f"{self.n_rows} rows cannot determine {p} columns: the correlation matrix has rank "
-                f"{r} (at most {self.n_rows - 1} whatever the columns are, a sampling deficiency "
-                "that new rows will not repeat)"
+                f"{r}, and {self.n_rows - 1} at most whatever the columns are"
             )
             remedy = f"at least {p + 1} rows, fewer columns, or {_SHRINKAGE}"
             if self.relations:
@@ -129,7 +128,7 @@ class Deficiency:
             reason = (
                 f"The correlation matrix has rank {r} of {p}, because in "
                 f"{'R' if self.n_rows is None else 'these rows'} {relations} "
-                f"({units}; a structural deficiency, if that is how the variables are defined)"
+                f"({units})"
             )
             remedy = f"dropping {listing(self.redundant)}, or {_SHRINKAGE}"
         return reason, remedy
@@ -140,15 +139,13 @@ class Deficiency:
         r, p = self.factor.shape
         least = 0.5 * p * (p - r) / r
         new = (
-            " New rows keep less, most of all where rows are about as many as columns: "
-            "skcoral.stability.holdout measures how much."
+            " New rows keep less, most of all where rows are about as many as columns; a hold-out "
+            "measures how much."
         )
         return (
-            f"{reason}. The outputs span at most {r} dimension{'s' if r > 1 else ''}, so no "
-            f"transformation removes all correlation between more than {r} of them: between {p} "
-            f"the least sum of squared correlations is {least:.6g}, and lower bounds say how close "
-            f"the answer is. Exact decorrelation of all {p} would need {remedy}."
-            f"{new * self.few_rows}"
+            f"{reason}. {p} outputs in {r} dimension{'s' if r > 1 else ''} cannot all be "
+            f"uncorrelated: the least sum of squared correlations between them is {least:.6g}. "
+            f"Exact decorrelation would need {remedy}.{new * self.few_rows}"
         )
 
     def warning(self) -> str:
