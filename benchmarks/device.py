@@ -1,6 +1,6 @@
 """Large systems on a graphics card: certified answers, seconds and memory.
 
-    python benchmarks/device.py --package torch --sizes 2000 5000 10000
+    python benchmarks/device.py --sizes 2000 5000 10000
 
 prints lines of Markdown. The clock runs from the matrix on the card to the result in NumPy, and
 the seconds after the solver, which are part of it, have a column of their own. Two families: a

@@ -62,7 +62,7 @@ def test_the_aim_costs_no_more_than_rounding() -> None:
 def test_a_large_residual_is_not_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Large multipliers of a large residual leave all digits that are promised of it."""
     monkeypatch.setattr("skcoral.certificates.certify.rechecked", None)
-    monkeypatch.setattr("skcoral.bounds.arithmetic._MANY_DIGITS", 1e3)
+    monkeypatch.setattr("skcoral.core.linalg._MANY_DIGITS", 1e3)
     R = equicorrelation_and_noise(250, 0)
     result = decorrelate(R, 0.99)
     steep = np.abs(result.certificate.arrays["H"]).max() * np.abs(result.T).max() ** 2
