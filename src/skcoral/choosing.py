@@ -1,4 +1,4 @@
-"""Choosing a floor: what usual floors give, a recommendation, and one answer for each question."""
+"""Choosing a floor: what usual floors give, and a recommendation."""
 
 from __future__ import annotations
 
@@ -14,13 +14,9 @@ from skcoral.core.display import Shown, shortened
 from skcoral.core.linalg import inflation_factors, largest_residuals
 from skcoral.core.problem import Matrix, check_matrix
 from skcoral.core.results import Decorrelation, Threshold
-from skcoral.core.validation import check_budget, check_common_floors, listing
+from skcoral.core.validation import check_common_floors, listing
 from skcoral.data.effects import Measured, rounded_down, vif_text
-from skcoral.exceptions import (
-    InvalidArgumentError,
-    NotCertifiedWarning,
-    SingularCorrelationWarning,
-)
+from skcoral.exceptions import NotCertifiedWarning, SingularCorrelationWarning
 
 FLOORS = (0.85, 0.9, 0.95, 0.99)
 #: The limits of a recommendation: the largest correlation and the largest VIF of the outputs. Every
@@ -31,65 +27,6 @@ MOST_CORRELATION, MOST_VIF = 0.5, 2.0
 OWN_VARIABLE = 0.7
 _STEPS = 1000  # recommended floors have three decimals, and are judged as they are printed
 _ROUNDING = 1e-6  # relative: figures of one floor, solved from different starts, agree within this
-_TARGETS = ("rho_min", "budget", "max_vif", "max_correlation")
-_SETTINGS = ("pair_weights", "anchors", "tol", "on_singular")
-
-
-def check_target(asked: Any, spelled: Callable[[str], str] = str) -> None:
-    """Raise an error where more than one of floors, budget and limits is asked for.
-
-    ``spelled`` tells how the reader writes the name of an argument.
-    """
-    given = [spelled(name) for name in _TARGETS if getattr(asked, name, None) is not None]
-    floors, *others, last = map(spelled, _TARGETS)
-    if len(given) > 1:
-        raise InvalidArgumentError(
-            f"Give one of {', '.join([floors, *others])} and {last}, not both {given[0]} and "
-            f"{given[1]}: with a budget or a limit, the common floor is what is maximised."
-        )
-    if given and given[0] != floors and getattr(asked, "support", None) is not None:
-        raise InvalidArgumentError(
-            f"A support goes with floors ({floors}), not with {given[0]}: drop one of them."
-        )
-    if given == [last] and asked.criterion == "absolute":
-        raise InvalidArgumentError(
-            f"{last} limits the largest residual correlation, which is criterion='worst': leave "
-            "the criterion out."
-        )
-    if given == [others[-1]] and asked.criterion in ("worst", "absolute"):
-        raise InvalidArgumentError(
-            f"{others[-1]} limits the VIFs, and no criterion of residual correlation is minimised: "
-            f"leave criterion={asked.criterion!r} out."
-        )
-
-
-def solve_for(
-    R: Any, asked: Any, *, floors: Any = None, warm: Decorrelation | None = None
-) -> Decorrelation:
-    """Solve for floors, a budget or a limit, whichever the settings have: those of a ``CORAL``.
-
-    ``floors`` replace those of the settings; ``warm`` is the answer to a neighbouring problem.
-    """
-    check_target(asked)
-    settings = {name: getattr(asked, name) for name in _SETTINGS}
-    floors = asked.rho_min if floors is None else floors
-    criterion, budget = asked.criterion, asked.budget
-    if asked.max_vif is not None:
-        criterion, budget = "vif", asked.max_vif
-    elif asked.max_correlation is not None:
-        criterion = "worst"
-        budget = check_budget(asked.max_correlation, "The largest correlation", most=1.0)
-    if floors is None and budget is not None:
-        return api.maximize_fidelity(R, budget, criterion=criterion, **settings)
-    return api.decorrelate(
-        R,
-        floors,
-        criterion=criterion,
-        support=asked.support,
-        random_state=asked.random_state,
-        warm=warm,
-        **settings,
-    )
 
 
 @dataclass(frozen=True)

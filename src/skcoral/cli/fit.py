@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.choosing import check_target
 from skcoral.cli import console
 from skcoral.cli.loading import floors_by_name, load, notes, read_support, record
 from skcoral.cli.outputs import all_or_none, check_ending, check_output, destination
 from skcoral.cli.parser import UsageError, spelled
 from skcoral.cli.run import NOT_CERTIFIED, OK, NotCertifiedError, in_options
+from skcoral.estimator.settings import check_target
 from skcoral.models import save_model
 from skcoral.show import sentences
 from skcoral.tables.notes import Outcome

@@ -7,13 +7,13 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
 
-from skcoral.choosing import check_target
 from skcoral.cli import console
 from skcoral.cli.loading import floors_by_name, load, notes
 from skcoral.cli.outputs import all_or_none, check_output, destination
 from skcoral.cli.parser import spelled
 from skcoral.cli.run import NOT_CERTIFIED, OK
 from skcoral.core.validation import whole_number
+from skcoral.estimator.settings import check_target
 from skcoral.show import sentences
 from skcoral.workflow.rolling import RollingPass
 

@@ -13,14 +13,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 
 from skcoral import api
-from skcoral.choosing import check_target, solve_for
-from skcoral.core.criteria import CRITERIA
 from skcoral.core.lowrank import LowRankTransform
 from skcoral.core.results import Notes
-from skcoral.core.validation import check_choice, check_random_state
 from skcoral.data.correlation import (
     CorrelationEstimate,
-    check_covariance,
     estimate_moments,
     estimate_rows,
     how_to_estimate,
@@ -35,6 +31,7 @@ from skcoral.estimator.rows import (
     named_rows,
     read_rows,
 )
+from skcoral.estimator.settings import check_settings, learns_in_batches, solve_for
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError, NotCertifiedWarning
 
 if TYPE_CHECKING:
@@ -45,44 +42,7 @@ if TYPE_CHECKING:
     from skcoral.core.results import Decorrelation, Threshold
     from skcoral.core.solution import Certificate
 
-_CHOICES = {
-    "criterion": CRITERIA,
-    "on_singular": ("solve", "raise"),
-    "output_scale": ("unit", "original"),
-}
 _LONG = 10_000  # columns of a wide table from which on the effect is measured only on request
-
-
-def check_settings(estimator: Any) -> None:
-    """Raise an error where settings are unknown or contradict each other."""
-    for name, choices in _CHOICES.items():
-        check_choice(name, getattr(estimator, name), choices)
-    check_random_state(estimator.random_state)
-    check_covariance(estimator.covariance)
-    if estimator.confidence is not None and (
-        estimator.rho_min is None or estimator.budget is not None
-    ):
-        raise InvalidArgumentError(
-            "confidence= raises floors, and none is given: give rho_min= (and no budget)."
-        )
-    check_target(estimator)
-    if estimator.anchors is not None and estimator.output_scale == "original":
-        raise InvalidArgumentError(
-            "Composites have no mean and standard deviation of their own to return to: use "
-            "output_scale='unit' with anchors."
-        )
-
-
-def _learns_in_batches(estimator: Any) -> bool:
-    """Whether moments are enough for these settings; an AttributeError says why they are not."""
-    settings = ((name, getattr(estimator, name)) for name in ("covariance", "confidence"))
-    named = [f"{name}={value!r}" for name, value in settings if value is not None]
-    if not named:
-        return True
-    raise AttributeError(
-        f"Batches leave means and co-moments only: with {' and '.join(named)} all rows are needed "
-        "at once. Use fit with a table, or other settings."
-    )
 
 
 class Fitting:
@@ -147,7 +107,7 @@ class Fitting:
             undo.pop_all()
         return self
 
-    @available_if(_learns_in_batches)
+    @available_if(learns_in_batches)
     def partial_fit(self, X: Any, y: None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Add a batch of rows; the transformation is computed when it is next needed.
 
@@ -268,7 +228,7 @@ class Fitting:
 
     def _check_batches(self) -> None:
         try:
-            _learns_in_batches(self)
+            learns_in_batches(self)
         except AttributeError as error:
             raise InvalidArgumentError(str(error)) from None
 

@@ -20,7 +20,7 @@ from skcoral.core.arrays import Array
 from skcoral.core.linalg import largest_residuals
 from skcoral.core.validation import check_jobs, check_names, check_positive
 from skcoral.estimator import CORAL
-from skcoral.estimator.fitting import check_settings
+from skcoral.estimator.settings import check_settings
 from skcoral.exceptions import InvalidTableError, SingularCorrelationError
 from skcoral.panels.windows import Windows
 

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from skcoral.choosing import solve_for
 from skcoral.core.arrays import Array
 from skcoral.core.results import Decorrelation
 from skcoral.core.validation import check_weights
 from skcoral.data.correlation import CorrelationEstimate, estimate_rows, how_to_estimate
 from skcoral.estimator import CORAL
-from skcoral.estimator.fitting import check_settings
 from skcoral.estimator.rows import column_names, read_rows
+from skcoral.estimator.settings import check_settings, solve_for
 from skcoral.exceptions import (
     CoralError,
     InvalidArgumentError,
