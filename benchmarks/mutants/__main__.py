@@ -8,7 +8,7 @@ call left out). The tests that execute the changed lines are run until one fails
 process that has everything loaded: most mutants take a second. Survivors are printed; those that
 were judged to change nothing that is promised are listed in ``judged.txt`` with the reason, and do
 not count. ``tolerances`` widens tenfold each tolerance that decides what a user is told: those of
-`skcoral.core.results` and of certificates, and what input counts as singular, flat, copied or
+`skcoral.core.tolerances` and of certificates, and what input counts as singular, flat, copied or
 rounded.
 """
 
@@ -55,11 +55,11 @@ TESTS = {
     "tolerances": ["tests/certificates", "tests/bounds", "tests/core/test_tolerances.py"],
 }
 JUDGEMENTS = (
-    *("core/problem", "core/lowrank", "core/requirements", "core/deficiency", "core/validation"),
-    *("core/measures", "core/results", "data/covariances", "data/wide", "data/effects"),
-    *("data/moments", "estimator/rounding", "solvers/exact/solver", "solvers/singular/curve"),
-    *("models/files", "solvers/support/solver", "solvers/support/lower_bounds"),
-    *("tables/matrices", "solvers/tradeoff/solved"),
+    *("core/tolerances", "core/problem", "core/lowrank", "core/deficiency"),
+    *("core/validation", "core/measures", "core/results", "data/correlation", "data/wide"),
+    *("data/effects", "data/moments", "estimator/applying", "solvers/exact/solver"),
+    *("solvers/singular/curve", "models/files", "solvers/support/solver"),
+    *("solvers/support/lower_bounds", "tables/matrices"),
 )
 
 
