@@ -16,8 +16,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from skcoral.core import files as staging
-from skcoral.core.files import Outputs
 from skcoral.exceptions import InvalidTableError
 from skcoral.tables.arrow_arrays import plain_cells
 from skcoral.tables.reading import open_table
@@ -112,48 +110,11 @@ def test_text_comes_back_in_the_encoding_it_had(encoding, ending):
         table_writer(io.BytesIO(), ["größe"], like=like(encoding="ascii"))
 
 
-@pytest.fixture
-def three(tmp_path):
-    """Two files that exist and one that does not, all staged with new content."""
-    for name in ("a", "b"):
-        (tmp_path / name).write_text(f"old {name}")
-    with Outputs(force=True) as outputs:
-        for name in ("a", "b", "c"):
-            outputs.write_text(tmp_path / name, f"new {name}")
-        yield tmp_path, outputs
-
-
 def content(folder):
     return {path.name: path.read_text() for path in folder.iterdir()}
 
 
-OLD = {"a": "old a", "b": "old b"}
 NEW = {"a": "new a", "b": "new b", "c": "new c"}
-
-
-@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
-@pytest.mark.parametrize("when", [1, 2, 3])
-@pytest.mark.parametrize("links", [True, False])
-def test_files_change_together_or_not_at_all(three, monkeypatch, when, error, links):
-    folder, outputs = three
-    replace, calls = staging.Path.replace, []
-
-    def failing(self, target):
-        calls.append(target)
-        if len(calls) == when:
-            raise error("no")
-        return replace(self, target)
-
-    def no_links(*_):
-        raise OSError("no links here")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(staging.Path, "replace", failing)
-        if not links:
-            patched.setattr(staging.os, "link", no_links)
-        with pytest.raises(error), outputs:
-            outputs.commit()
-    assert content(folder) == OLD
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

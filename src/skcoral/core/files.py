@@ -6,7 +6,6 @@ import contextlib
 import errno
 import os
 import secrets
-import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,8 +21,8 @@ class Outputs:
     """A set of files that is put in place at the end, all together, or not at all.
 
     Each file is written beside its destination under a hidden temporary name and renamed into
-    place by :meth:`commit`. Leaving the ``with`` block without it removes what was written. Signals
-    wait until the files are in place, and a failure on the way puts the old ones back.
+    place by :meth:`commit`, while signals wait. Leaving the ``with`` block without it removes what
+    was written.
 
     Parameters
     ----------
@@ -34,18 +33,16 @@ class Outputs:
     def __init__(self, *, force: bool = False) -> None:
         self.force = force
         self._staged: dict[Path, Path] = {}
-        self._backups: dict[Path, Path] = {}
 
     def __enter__(self) -> Outputs:
         return self
 
     def __exit__(self, *exc: object) -> None:
         with _signals_deferred():
-            for temporary in (*self._staged.values(), *self._backups.values()):
+            for temporary in self._staged.values():
                 with contextlib.suppress(OSError):
                     temporary.unlink(missing_ok=True)
             self._staged.clear()
-            self._backups.clear()
 
     def reserve(self, path: str | Path) -> Path:
         """Check early that a file can be put at ``path``, and stage an empty one."""
@@ -60,10 +57,10 @@ class Outputs:
         if target.exists() and not target.is_file():
             # A device or a pipe would be replaced by a file, for all programs.
             raise OSError(errno.EINVAL, "not a regular file", str(target))
-        if target.exists() and not self.force:
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+        self._check_new(target)
         # Beside what a link points to: the link stays one.
-        temporary = _beside(target, "part")
+        unused = f".{target.name[:40]}.{secrets.token_hex(8)}.part"
+        temporary = target.resolve().with_name(unused)
         # Known before it exists: an interruption at any moment must not leave it behind.
         self._staged[target] = temporary
         try:
@@ -101,42 +98,22 @@ class Outputs:
             stream.write(text.encode("utf-8"))
 
     def commit(self) -> None:
-        """Put all files in place, or none of them."""
+        """Put all files in place, or none of them where one has appeared meanwhile."""
         mask = os.umask(0)
         os.umask(mask)
         with _signals_deferred():
-            placed: list[Path] = []
-            try:
-                for target in self._staged:
-                    self._keep_old(target)
-                for target, temporary in self._staged.items():
-                    old = self._backups.get(target)
-                    temporary.chmod(0o666 & ~mask if old is None else old.stat().st_mode & 0o777)
-                    temporary.replace(target.resolve())
-                    placed.append(target)
-            except BaseException:
-                for target in placed:
-                    if target in self._backups:
-                        self._backups[target].replace(target.resolve())
-                    else:
-                        target.resolve().unlink(missing_ok=True)
-                raise
+            for target in self._staged:
+                self._check_new(target)
+            for target, temporary in self._staged.items():
+                old = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~mask
+                temporary.chmod(old)
+                temporary.replace(target.resolve())
+                _written.append(target)
             self._staged.clear()
-            _written.extend(placed)
 
-    def _keep_old(self, target: Path) -> None:
-        """Keep what is at ``target``, under another name in the same folder."""
-        if not target.exists():
-            return
-        if not self.force:
+    def _check_new(self, target: Path) -> None:
+        if target.exists() and not self.force:
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
-        backup = _beside(target, "old")
-        try:
-            os.link(target.resolve(), backup)
-        except OSError:
-            # Not every file system has links.
-            shutil.copy2(target.resolve(), backup)
-        self._backups[target] = backup
 
 
 @contextlib.contextmanager
@@ -151,11 +128,6 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 def written_files() -> list[str]:
     """The files that this process has put in place so far."""
     return [str(path) for path in _written]
-
-
-def _beside(target: Path, ending: str) -> Path:
-    """An unused name beside what a link points to: the link stays one."""
-    return target.resolve().with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.{ending}")
 
 
 def _possible(path: str | Path) -> Path:
