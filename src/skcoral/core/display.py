@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from html import escape
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -138,7 +138,8 @@ def html(title: str, summary: str, to_frame: Callable[[], pd.DataFrame] | None) 
     """Summary and table in HTML without scripts or colours, every word from the data escaped."""
     said = "<br>".join(escape(printable(line)) for line in summary.split("\n"))
     table = ""
-    if to_frame is not None and find_spec("pandas") is not None:
-        shown = to_frame().to_html(max_rows=_MOST_ROWS, float_format=short, border=0)
-        table = printable(shown, keep="\n")
+    with suppress(ModuleNotFoundError):  # without pandas the sentences are all
+        if to_frame is not None:
+            shown = to_frame().to_html(max_rows=_MOST_ROWS, float_format=short, border=0)
+            table = printable(shown, keep="\n")
     return f"<div><strong>{escape(title)}</strong><br>{said}{table}</div>"
