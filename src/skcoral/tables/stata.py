@@ -14,12 +14,14 @@ from skcoral.tables.table import Batch, Table
 
 def open_stata(label: str, stream: BinaryIO) -> Table:
     """Open a Stata file; codes with labels stay codes, and dates become dates."""
+    import numpy as np
     import pandas as pd
     import pyarrow as pa
 
     limits = current()
     try:
-        frame = pd.read_stata(stream, convert_categoricals=False)
+        with np.errstate(invalid="ignore"):  # dates that a damaged file puts beyond all calendars
+            frame = pd.read_stata(stream, convert_categoricals=False)
         limits.check("columns", frame.shape[1], label)
         columns = pa.Table.from_pandas(frame, preserve_index=False).combine_chunks()
     except InvalidTableError:
