@@ -53,14 +53,8 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
     except MemoryError:
         raise
     except Exception as error:
-        if isinstance(error, ValueError) or hasattr(X, "columns"):
+        if isinstance(error, ValueError | OverflowError) or hasattr(X, "columns"):
             check_numeric(X)
-        if isinstance(error, OverflowError):
-            large = [name for name, column in _untyped_columns(X).items() if _overflows(column)]
-            raise InvalidTableError(
-                f"{listing(large)} hold whole numbers beyond 1.8e308, where floating point ends: "
-                "rescale or drop them."
-            ) from error
         if isinstance(error, TypeError | ValueError):
             raise
         # Other libraries have errors of their own for columns that are no arrays of numbers.
@@ -208,19 +202,11 @@ def _column(series: Any) -> NDArray[Any]:
 def _is_numeric(column: NDArray[Any]) -> bool:
     if column.dtype.kind in "SU" or any(isinstance(cell, str | bytes) for cell in column.flat):
         return False
-    too_large = _overflows(column)
-    return too_large or (too_large is not None and column.ndim == 1)
-
-
-def _overflows(column: NDArray[Any]) -> bool | None:
-    """Whether there are whole numbers that no float can hold; None for what is no number."""
     try:
         column.astype(np.float64)
-    except OverflowError:
-        return True
-    except (ValueError, TypeError):
-        return None
-    return False
+    except (ValueError, TypeError, OverflowError):  # the last of whole numbers beyond 1.8e308
+        return False
+    return column.ndim == 1
 
 
 def measure_rounding(estimator: Any, rows: Any = None, sample_weight: Any = None) -> None:
