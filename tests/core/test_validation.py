@@ -204,7 +204,7 @@ class TestSingular:
         with pytest.raises(SingularCorrelationError, match="rank 9 of 25") as caught:
             m.check_correlation(np.corrcoef(X.T))
         assert len(caught.value.relations) == 16
-        assert "more relations" in str(caught.value)
+        assert "and 11 more" in str(caught.value)
         assert len(str(caught.value)) < 2000
 
     @settings(deadline=None, max_examples=40)
@@ -320,8 +320,6 @@ class TestFloors:
             ("high", "numbers; got the text 'high'"),
             ("0.9", "numbers; got the text '0.9'"),
             ([0.5, "x", 0.5, 0.5], "entry 1 is the text 'x'"),
-            (True, "True and False"),
-            ([True, False, True, False], r"True and False; write 1\.0"),
             ({"shoe": 0.3}, "`age`.*unknown: `shoe`"),
             ({"age": "old"}, "floor of `age`.*old"),
             ({"age": np.inf}, "`age`: inf"),

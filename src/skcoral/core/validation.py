@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from numbers import Integral, Real
 from typing import Any
 
@@ -198,11 +199,6 @@ def check_floors(rho_min: Any, names: Sequence[str]) -> Array:
             floors[j] = check_number(f"The floor of `{name}`", value)
     else:
         floors = float_array(rho_min, "rho_min", InvalidArgumentError)[0]
-        if np.asarray(rho_min).dtype == np.bool_:
-            raise InvalidArgumentError(
-                "rho_min must be correlations between 0 and 1, got True and False; write 1.0 for a "
-                "variable to keep as it is and 0.0 for one without a floor."
-            )
         common = floors.ndim == 0
         if not common and floors.shape != (p,):
             raise InvalidArgumentError(
@@ -302,12 +298,9 @@ def check_number(
     Text and truth values are no numbers.
     """
     if not isinstance(value, bool | np.bool_) and isinstance(value, Real):
-        try:
-            number = float(value)
-        except OverflowError:
-            number = -math.inf if value < 0 else math.inf
-        if fits(number):
-            return number
+        with suppress(OverflowError):  # a whole number beyond 1.8e308
+            if fits(number := float(value)):
+                return number
     raise InvalidArgumentError(f"{name} must be {wanted}; got {shown_value(value)}.")
 
 
