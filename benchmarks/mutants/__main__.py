@@ -39,6 +39,7 @@ TESTS = {
         "tests/certificates",
         "tests/solvers/singular/test_rank_bound.py",
         "tests/solvers/support/test_anchors.py",
+        "tests/solvers/support/test_moments.py",
     ],
     "certificates": [
         "tests/certificates",
