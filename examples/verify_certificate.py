@@ -316,7 +316,8 @@ def verify_decorrelation(claim, kind, info, dual, T, given, B, R, C, G, f):
     U = numbers(claim["correlation"].get("factor", []))  # of a wide table
     off = np.abs((U.T @ U if U.size else numbers(claim["correlation"])) - G).max()
     expect(off <= REPORTED, "other correlations than those of T")
-    expect((f >= rho - FLOOR).all() and (rho <= 1).all(), "a floor is missed")
+    expect((f >= rho - FLOOR).all(), "a floor is missed")
+    expect((rho >= 0).all() and (rho <= 1).all(), "a floor is none")
     objective = {"squared": w @ r**2, "absolute": w @ r, "worst": (w * r).max(initial=0)}[name]
     close = REPORTED * max(1.0, objective)
     expect(abs(objective - claim["objective"]) <= close, f"T leaves {objective:.12g}")
@@ -344,6 +345,7 @@ def verify_decorrelation(claim, kind, info, dual, T, given, B, R, C, G, f):
         best, reach = "optimal", np.inf
         if kind == "support":
             mask = np.where(rho >= 1, B != 0, dual["support"] > 0)
+            expect(np.isin(dual["support"], (0, 1)).all(), "a support is zeros and ones")
             expect(not T[~mask].any() and mask.any(axis=0).all(), "not its support")
             lower = support_bound(dual, info, name, rho, R, mask, given)
         else:

@@ -128,6 +128,17 @@ def test_nothing_is_lost(kind: str, tmp_path: Path) -> None:
     assert (stored is None) == kind.startswith("wide")  # no p × p array
 
 
+@pytest.mark.parametrize("field", ["rho_min", "support"])
+def test_floors_and_supports_that_are_none(field: str) -> None:
+    file = json.loads(text_of("support, open"))
+    places = {"rho_min": ("result", field), "support": ("result", "certificate", "arrays", field)}
+    array = at(file["content"], (*places[field], "$array"))
+    first = array if field == "rho_min" else array[0]
+    first[0] = -0.1 if field == "rho_min" else 0.5
+    assert refused("support, open", file)
+    assert verifier_refuses("support, open", file)
+
+
 def test_prices_that_are_not_known() -> None:
     """Of restricted answers they may be NaN, in a file as well."""
     unknown = np.full(6, np.nan)
