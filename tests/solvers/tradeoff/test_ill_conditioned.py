@@ -221,3 +221,20 @@ def test_outputs_without_floors_beside_a_smooth_kernel():
     assert result.status == "optimal"
     assert check(result, R).passed
     assert np.abs(result.correlation - np.eye(p))[floors == 0].max() < 1e-10
+
+
+def smooth_kernel(p, length):
+    R = sla.toeplitz(np.exp(-((np.arange(p) / length) ** 2))) + 1e-8 * np.eye(p)
+    return R / R[0, 0]
+
+
+@pytest.mark.parametrize(
+    ("criterion", "p", "length", "seed"),
+    [("worst", 51, 3.3, 25), ("absolute", 44, 5.2, 3)],
+)
+def test_mixed_floors_on_a_smooth_kernel(criterion, p, length, seed):
+    """Prices fall over fourteen orders of magnitude, and TᵀRT multiplies roundings of R by 1e8."""
+    R = smooth_kernel(p, length)
+    result = decorrelate(R, np.random.default_rng(seed).uniform(size=p), criterion=criterion)
+    assert result.status == "optimal"
+    assert check(result, R).passed

@@ -253,7 +253,9 @@ class WeightedRoot:
             s = self.sigma
             spread = s[:, None] - s[None, :]
             spread *= spread
-            spread /= 2 * (s[:, None] + s[None, :])
+            sums = s[:, None] + s[None, :]
+            sums *= 2.0
+            spread /= sums
             self._spread = spread
         return self._spread
 

@@ -95,6 +95,43 @@ def binding_floors(
     return problem.fixed | (price > (slack**3 if by_slack else slack))
 
 
+@dataclass(frozen=True)
+class Outputs:
+    """Decided outputs: ``members``, their columns with a row for every variable, and the ``room``.
+
+    ``room`` is what the floors of the others may be missed by, until these are moved onto theirs.
+    """
+
+    members: Index
+    T: Any
+    room: Array
+
+
+def decided_outputs(
+    problem: Problem, state: State, omega: Array
+) -> tuple[NDArray[np.bool_], Array]:
+    """Tell outputs that correlate with others from those that do not, at the end of a path.
+
+    An output without a price is uncorrelated with all others at the optimum, and what it has
+    outside the span of the sources, ``P_jj``, does not vanish along the path. Prices can fall over
+    many orders of magnitude without a gap. An output whose ``P_jj`` exceeds its correlations is
+    taken to have none; in between either does no harm. Also returns the correlations that are
+    given up, to first order what the floor of such an output may be missed by.
+    """
+    G = to_host(state.W.T @ state.W + state.P)
+    largest = np.max(np.abs(criteria.off(np.asarray(G))) * omega, axis=0, initial=0.0)
+    decided = problem.fixed | (diagonal(state.P) <= largest)
+    return decided, np.where(decided, 0.0, 2.0 * largest)
+
+
+def in_rows(T: Any, rows: Index, p: int) -> Any:
+    """The rows of ``T`` at these places among ``p``, zeros elsewhere."""
+    rest = np.setdiff1d(np.arange(p), rows)
+    order = np.argsort(np.concatenate([rows, rest]))
+    more = columns_joined([T.T, zeros((T.shape[1], len(rest)), T)]).T if len(rest) else T
+    return submatrix(more, order, np.arange(T.shape[1]))
+
+
 def enlarged(
     R: Any,
     floors: Array,
@@ -131,10 +168,12 @@ def complete(
     dual: DualPoint,
     members: Index | None = None,
     known: dict[bytes, BestExact] | None = None,
+    room: Array | float = 0.0,
 ) -> Candidate:
     """Extend a transformation of ``members``, and a dual point of some of them, to all variables.
 
     ``members`` are those of the dual point unless given; ``known`` is as in :func:`enlarged`.
+    Completed outputs may miss their floors by ``room`` before they are moved onto their caps.
     """
     members = dual.members if members is None else members
     p = len(floors)
@@ -145,10 +184,11 @@ def complete(
     rest = np.flatnonzero(~bind)
     missed = rest[:0]
     if len(rest):
-        T, best = complete_exactly(R, floors, members, T, (known or {}).get(bind.tobytes()))
-        T = _without_rounding(R, T, bind)
+        # What completed outputs give up in correlations they may lack in fidelity, too.
+        T, best = complete_exactly(R, floors - room, members, T, (known or {}).get(bind.tobytes()))
+        T = _without_rounding(R, _without_rounding(R, T, bind), bind)
         if not best.feasible:  # ``members`` was too small
-            short = best.fidelity < floors[rest] - _MISSED
+            short = best.fidelity < (floors - room)[rest] - _MISSED
             missed = rest[short] if short.any() else rest
     lam = np.zeros(p)
     lam[dual.members] = dual.lam
@@ -161,7 +201,7 @@ def _without_rounding(R: Any, T: Any, kept: NDArray[np.bool_]) -> Any:
 
     With R nearly singular these are off by cond(R) roundings, and the absolute sum adds up the
     errors of all pairs. To first order in ``E = TᵀRT - I`` the others lose the kept outputs times
-    ``G_kk⁻¹ E_kc``, and half of their own ``E_cc``.
+    ``G_kk⁻¹ E_kc``, and half of their own ``E_cc``. Errors of 1e-4 need that twice.
     """
     if gram_rounding(R, T) > 0:
         return T

@@ -273,9 +273,8 @@ class IteratedEquations:
         U = V @ at.B
         d_lam = self._multipliers(row_products(at.C, U.T))
         Y = self.half_gram @ U
-        U = d_lam[:, None] * at.B
-        Y -= at.C.T @ U
         del U
+        Y -= at.C.T @ (d_lam[:, None] * at.B)
         Y = Y + Y.T
         Y += at.stiffness * V
         Y *= self.live

@@ -9,8 +9,6 @@ completed exactly. This second level has no part in the proof.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +16,7 @@ import numpy as np
 from skcoral.core.arrays import (
     Array,
     block_triangular,
+    columns_joined,
     diagonal,
     identity,
     inner,
@@ -30,19 +29,17 @@ from skcoral.core.arrays import (
     to_host,
     zeros,
 )
-from skcoral.solvers.tradeoff.binding import binding_floors
+from skcoral.solvers.tradeoff.binding import Outputs, decided_outputs, in_rows, make_feasible
 from skcoral.solvers.tradeoff.interior import Allowance, follow, start_from
 from skcoral.solvers.tradeoff.points import Bounded, Index, PairModel, Problem, Quadratic, State
 
 TIE = 1e-9  # what the tie-break may add to the worst pair, so that it has room to move
-# Of the sum of squares that the products make up when the binding floors are guessed, and at the
-# end, where what is left of P shows in the pairs that count.
-_SHARE, _FINAL = 1e-11, 1e-13
+# Of the sum of squares that the products make up at the end, where what is left of P shows in the
+# pairs that count.
+_SHARE = 1e-11
 _TOLERANCE = 1e-11  # of the sum of squares by which its equations may be violated
 _START = 0.1  # products at its start
 _CENTRED = 0.01  # least products where it starts from the centre
-_NEAR = 1e-3  # of the room above its floor that an output which may bind has left
-_FAILED = 1e-6  # violation of the equations where a guess of the binding floors was wrong
 
 
 def break_ties(
@@ -54,24 +51,22 @@ def break_ties(
     worst: float,
     allowance: Allowance,
     near: tuple[State, Index] | None = None,
-) -> Iterator[tuple[Index, Any]]:
+) -> Outputs | None:
     """Minimise the squares of the other pairs, the outputs ``T`` of ``members`` held.
 
     Pairs that count may reach ``worst`` over their weight, or must vanish where that is zero.
     ``near`` is where the first level ended, with its variables: far fewer steps lead on from there
-    than from the sources. Yields for every guess of the floors that bind the variables decided on
-    either level and their transformation; the completion tells whether the guess was right.
-    ``allowance`` is charged for every step.
+    than from the sources. Returns the outputs decided on either level; the others are uncorrelated
+    with all. None where the path does not end. ``allowance`` is charged for every step.
     """
     others = np.setdiff1d(np.flatnonzero(floors > 0), members)
     if not len(others):
-        return
+        return None
     every = np.concatenate([members, others])
     held, p = len(members), len(every)
     U = identity(p, R)
     if held:
-        across = zeros((held, p - held), R)
-        U = block_triangular(T, across, identity(p - held, R))
+        U = columns_joined([submatrix(T, every, np.arange(held)), U[:, held:]])
     sources = U.T @ submatrix(R, every, every) @ U
     sources = scaled(sources, diagonal(sources) ** -0.5)
     bounds = np.concatenate([np.ones(held), floors[others]])
@@ -94,22 +89,20 @@ def break_ties(
     else:
         model = Quadratic(to_device(np.where(live & ~counts, 1.0, 0.0), R))
         first = start_from(problem, model, _START)
-    towards = partial(follow, tolerance=_TOLERANCE, size_of=_squares, allowance=allowance)
-    end = towards(problem, first, share=_SHARE)
+    end = follow(
+        problem, first, share=_SHARE, tolerance=_TOLERANCE, size_of=_squares, allowance=allowance
+    )
     if not end.done:
-        return
-    whole = end.state
-    binding = binding_floors(problem, whole, _squares(whole.W.T @ whole.W))
-    close = np.asarray(to_host(whole.z)) <= _NEAR * (1.0 - bounds)
-    for guess in (binding, binding | close):
-        keep = np.flatnonzero(guess)
-        sub = problem.restricted(keep)
-        at = whole.restricted(sub, keep)
-        progress = towards(sub, at, share=_FINAL)
-        if not sub.n_free or (progress.done and progress.violation <= _FAILED):
-            order = np.argsort(every[keep])
-            found = submatrix(U, keep, keep) @ progress.state.T
-            yield every[keep][order], submatrix(found, order, order)
+        return None
+    outputs, dropped = decided_outputs(problem, end.state, np.ones((p, p)))
+    keep = np.flatnonzero(outputs)
+    keep = keep[np.argsort(every[keep])]
+    room = np.zeros(len(floors))
+    room[every] = dropped
+    among = submatrix(R, every, every)
+    columns = make_feasible(among, U @ end.state.T, floors[every], outputs)
+    columns = submatrix(columns, np.arange(p), keep)
+    return Outputs(every[keep], in_rows(columns, every, len(floors)), room)
 
 
 def _from_centre(
@@ -129,8 +122,12 @@ def _from_centre(
     """
     held, p = len(members), problem.p
     m, o = np.searchsorted(active, members), np.searchsorted(active, others)
-    across = library(T).linalg.solve(T, submatrix(state.T, m, o)) if held else zeros((0, p), T)
-    T = block_triangular(identity(held, state.T), across, submatrix(state.T, o, o))
+    across, own_T = zeros((0, p), T), submatrix(state.T, o, o)
+    if held:
+        k = np.arange(held)
+        across = library(T).linalg.solve(submatrix(T, members, k), submatrix(state.T, m, o))
+        own_T = own_T - submatrix(T, others, k) @ across
+    T = block_triangular(identity(held, state.T), across, own_T)
     nothing = zeros((held, p - held), state.T)
     P = block_triangular(zeros((held, held), state.T), nothing, submatrix(state.P, o, o))
     W = problem.root.T @ T

@@ -40,7 +40,7 @@ from skcoral.core.arrays import (
 )
 from skcoral.solvers.exact import BestExact, ExactThreshold
 from skcoral.solvers.tradeoff.binding import make_feasible
-from skcoral.solvers.tradeoff.equations import Equations, FormedEquations, Linearisation, equations
+from skcoral.solvers.tradeoff.equations import FormedEquations, Linearisation, equations
 from skcoral.solvers.tradeoff.points import Problem, Quadratic, Response
 
 _ACCURACY = (1e-3, 0.1)  # of an iterated solve, in between as the residual: digits to be gained
@@ -63,7 +63,6 @@ class Stationary:
     H: Any
     B: Any
     lam: Any
-    C: Any
     G: Any
     value: float
 
@@ -75,8 +74,8 @@ class Stationary:
     @property
     def gradient(self) -> Any:
         """What is left of the equations."""
-        problem = self.problem
-        return plus_diagonal(self.G - self.model.residual(self.H), -1.0) * problem.live
+        left = plus_diagonal(self.G - self.model.residual(self.H), -1.0)
+        return left if self.problem.live is self.problem.block else left * self.problem.live
 
     @cached_property
     def residual(self) -> float:
@@ -99,7 +98,7 @@ def evaluate(problem: Problem, H: Any, model: Quadratic) -> Stationary | None:
     W = problem.root.T @ problem.outputs(H, B, lam)
     squares = float(diagonal(H).sum()) + 0.5 * inner(model.residual(H), H)
     value = inner(problem.floors * free, lam) - squares if not fixed else -np.inf
-    return Stationary(problem, model, H, B, lam, problem.root @ W, W.T @ W, value)
+    return Stationary(problem, model, H, B, lam, W.T @ W, value)
 
 
 @dataclass(frozen=True)
@@ -135,22 +134,19 @@ def refine(
             return Refined(point, idle, steps)
         if steps >= min(max_iter, _MAX_STEPS):
             break
-        gradient = point.gradient
-        found = _direction(problem, point, gradient, model)
+        found = _direction(problem, point, model)
         if found is None:
             break
-        V, system = found
         steps += 1
-        trial = _line_search(problem, point, V, inner(gradient, V), model)
-        del gradient, found
+        trial = _line_search(problem, point, found, model)
         if trial is None:
-            idle = _negative(problem, point.lam + system.multipliers(V, 0.0 * point.lam))
+            idle = _negative(problem, point.lam + found.lam)
             if idle.any() and not idle.all():
                 return Refined(point, idle, steps)
             break
-        if isinstance(system, FormedEquations):
-            trial = _with_same_equations(problem, trial, system, model, goal * size)
-        del V, system
+        if found.formed is not None:
+            trial = _with_same_equations(problem, trial, found.formed, model, goal * size)
+        del found
         point = trial
         if report is not None:
             report(point)
@@ -163,21 +159,34 @@ def _negative(problem: Problem, lam: Any) -> NDArray[np.bool_]:
     return ~problem.fixed & (np.asarray(to_host(lam)) <= 0.0)
 
 
-def _direction(
-    problem: Problem, point: Stationary, gradient: Any, model: Quadratic
-) -> tuple[Any, Equations] | None:
-    """Newton's change of H, and its equations; None where they are singular to rounding."""
+@dataclass(frozen=True)
+class _Direction:
+    """Newton's changes of H and λ, and how fast the dual function rises along them.
+
+    ``formed`` are their equations, where they can be used again.
+    """
+
+    V: Any
+    lam: Any
+    slope: float
+    formed: FormedEquations | None
+
+
+def _direction(problem: Problem, point: Stationary, model: Quadratic) -> _Direction | None:
+    """Newton's direction; None where its equations are singular to rounding."""
     none = 0.0 * point.lam
-    at = Linearisation(
-        problem, point.H, point.B, point.C, point.G, point.lam, none, model.stiffness
-    )
+    C = problem.R @ point.T
+    at = Linearisation(problem, point.H, point.B, C, point.G, point.lam, none, model.stiffness)
     accuracy = min(max(point.residual / problem.p**0.5, _ACCURACY[0]), _ACCURACY[1])
     try:
         system = equations(at, accuracy=accuracy)
-        V, _ = system.solve(gradient, none, Response(model.stiffness, None))
+        V, _ = system.solve(point.gradient, none, Response(model.stiffness, None))
     except sla.LinAlgError:  # iterated equations are formed, and factorised, while being solved
         return None
-    return (V, system) if np.isfinite(inner(V, V)) else None
+    if not np.isfinite(inner(V, V)):
+        return None
+    formed = system if isinstance(system, FormedEquations) else None
+    return _Direction(V, system.multipliers(V, none), inner(point.gradient, V), formed)
 
 
 def _with_same_equations(
@@ -202,14 +211,14 @@ def _with_same_equations(
 
 
 def _line_search(
-    problem: Problem, point: Stationary, V: Any, slope: float, model: Quadratic
+    problem: Problem, point: Stationary, step: _Direction, model: Quadratic
 ) -> Stationary | None:
     """Take the longest step that gains enough; shorter ones are cut by floors that do not bind."""
     for length in (1.0, 0.5, 0.25):
-        trial = evaluate(problem, point.H + length * V, model)
+        trial = evaluate(problem, point.H + length * step.V, model)
         if trial is not None and (
             trial.residual < (1.0 - 0.3 * length) * point.residual
-            or trial.value > point.value + 0.1 * length * slope
+            or trial.value > point.value + 0.1 * length * step.slope
         ):
             return trial
     return None

@@ -30,6 +30,7 @@ from skcoral.core.arrays import (
     to_device,
     to_host,
 )
+from skcoral.core.linalg import accurate_factor
 
 Index = NDArray[np.intp]
 
@@ -47,7 +48,7 @@ class Problem:
         self.R = R
         self.p = len(floors)
         self.floor_values = floors
-        root = cholesky_or_none(R)
+        root = accurate_factor(R)
         if root is None:
             raise sla.LinAlgError("R is not positive definite to rounding")
         self.root = root
@@ -119,24 +120,6 @@ class State:
     P: Any
     model: PairModel
 
-    def restricted(self, problem: Problem, members: Index) -> State:
-        """Return the point of some of the variables, ``problem`` being theirs."""
-
-        def block(A: Any) -> Any:
-            return submatrix(A, members, members)
-
-        at = to_device(members, self.lam)
-        T = block(self.T)
-        return State(
-            block(self.H),
-            self.lam[at],
-            self.z[at],
-            T,
-            problem.root.T @ T,
-            block(self.P),
-            self.model.restricted(block),
-        )
-
 
 Corrector = tuple[Any, Any] | None
 
@@ -195,10 +178,6 @@ class Quadratic:
         """Return the model after a step."""
         return self
 
-    def restricted(self, members: Any) -> Quadratic:
-        """Return the model of some of the variables."""
-        return Quadratic(members(self.stiffness))
-
 
 @dataclass(frozen=True)
 class _TwoSided:
@@ -215,7 +194,6 @@ class _TwoSided:
     v: Any
 
     _moving: ClassVar[tuple[str, ...]] = ("a", "b", "u", "v")
-    _constant: ClassVar[tuple[str, ...]] = ("bound",)
 
     @property
     def count(self) -> int:
@@ -241,11 +219,6 @@ class _TwoSided:
         """Return the model after a step."""
         after = {n: getattr(self, n) + length * getattr(direction, n) for n in self._moving}
         return replace(self, **after)
-
-    def restricted(self, members: Any) -> Self:
-        """Return the model of some of the variables."""
-        names = (*self._constant, *self._moving)
-        return replace(self, **{n: members(getattr(self, n)) for n in names})
 
     def _wanted(self, tau: float, corrector: Corrector) -> tuple[Any, Any]:
         """The products ``a u`` and ``b v`` that a step aims at."""
@@ -301,7 +274,6 @@ class Bounded(_TwoSided):
     wide: tuple[Any, Any] = (0.0, 0.0)
 
     _moving = ("a", "b", "u", "v", "s")
-    _constant = ("bound", "live", "c")
 
     @classmethod
     def worst(cls, omega: Any, live: Any, S: Any) -> Bounded:
@@ -377,10 +349,6 @@ class Bounded(_TwoSided):
         """Return the model after a step."""
         left = tuple((1.0 - length) * excess for excess in self.wide)
         return replace(super().moved(direction, length), wide=left)
-
-    def restricted(self, members: Any) -> Self:
-        """Return the model of some of the variables, at the end of a path."""
-        return replace(super().restricted(members), wide=(0.0, 0.0))
 
 
 PairModel = Quadratic | Box | Bounded

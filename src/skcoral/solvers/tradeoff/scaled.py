@@ -22,6 +22,7 @@ from skcoral.core.arrays import (
     submatrix,
     to_device,
     to_host,
+    zeros,
 )
 from skcoral.core.problem import Settings
 from skcoral.core.solution import Certificate, Floors, Goal, Solution
@@ -31,8 +32,11 @@ from skcoral.solvers.tradeoff.binding import (
     CLOSE,
     Candidate,
     DualPoint,
+    binding_floors,
     complete,
     correlation_of,
+    decided_outputs,
+    in_rows,
     lifted,
     make_feasible,
     near_sources,
@@ -238,43 +242,64 @@ class Scaled:
             n_iter=self.used,
         )
 
-    def _whole(self, problem: Problem, state: State) -> Solved:
-        """The state itself, as if all floors were binding."""
-        return self.finish(complete(self.R, self.floors, *dual_of(state, self.active, problem)))
-
-    def _completed(self, found: Binding, *, final: bool, at: Any = None) -> Candidate:
-        """Complete the other outputs, or at last what the criterion leaves open, from ``at``."""
+    def _completed(self, found: Binding, *, final: bool) -> Candidate:
+        """Complete the other outputs, or at last what the squares leave open."""
         dual, T, _ = found
         candidate = complete(self.R, self.floors, T, dual, known=self.completions)
         if candidate.complete or not final:
             return candidate
-        centre = at if isinstance(at, State) else None
-        return self._undecided(dual, T, self._worst(dual.members, T), centre)
+        T = zeros((len(self.floors), 0), self.R) if T is None else T
+        return self._undecided(dual, in_rows(T, dual.members, len(self.floors)))
 
-    def _undecided(
-        self, dual: DualPoint, T: Any, worst: float, centre: State | None = None
-    ) -> Candidate:
-        """Add the outputs that the criterion leaves open, by the least sum of squares."""
+    def _decided(self, problem: Problem, state: State) -> Candidate:
+        """The outputs with a price at the end of a path, and the others beside them."""
+        if self.criterion == "worst":
+            keep = np.flatnonzero(binding_floors(problem, state, self._size(state.W.T @ state.W)))
+            room = np.zeros(problem.p)
+        else:
+            decided, room = decided_outputs(problem, state, self.inner_omega)
+            keep = np.flatnonzero(decided)
+        p, every, members = len(self.floors), np.arange(problem.p), self.active[keep]
+        dual = with_fixed(
+            members,
+            np.asarray(to_host(state.lam))[keep],
+            submatrix(state.H, keep, keep),
+            problem.fixed[keep],
+        )
+        pinned = np.isin(every, keep)
+        # On their rims first: the completed outputs are uncorrelated with what they are beside.
+        T = make_feasible(problem.R, state.T, problem.floor_values, pinned)
+        T = in_rows(submatrix(T, every, keep), self.active, p)
+        missed = np.zeros(p)
+        missed[self.active] = room
+        candidate = complete(self.R, self.floors, T, dual, room=missed)
+        return candidate if candidate.complete else self._undecided(dual, T, state)
+
+    def _undecided(self, dual: DualPoint, T: Any, state: State | None = None) -> Candidate:
+        """Add the outputs that the criterion leaves open, by the least sum of squares.
+
+        ``T`` are the decided outputs, with a row for every variable, and ``state`` is where their
+        path has ended.
+        """
         allowance = self._allowance(_TIE_STEPS)
-        near = None if centre is None else (centre, self.active)
+        near = None if state is None else (state, self.active)
+        given = self.R, self.floors, self.omega, dual.members, T, self._worst(dual.members, T)
+        found = None
         try:
-            for members, outputs in break_ties(
-                self.R, self.floors, self.omega, dual.members, T, worst, allowance, near
-            ):
-                candidate = complete(self.R, self.floors, outputs, dual, members)
-                if candidate.complete:
-                    return candidate
+            found = break_ties(*given, allowance, near)
         except sla.LinAlgError:
             pass  # the tie-break has no part in the proof
         finally:
             self._charge(allowance)
-        return complete(self.R, self.floors, T, dual)
+        if found is None:
+            return complete(self.R, self.floors, T, dual)
+        return complete(self.R, self.floors, found.T, dual, found.members, room=found.room)
 
     def _worst(self, members: Index, T: Any) -> float:
         """The worst pair among the decided outputs; zero for the other criteria."""
         if self.criterion != "worst" or not len(members):
             return 0.0
-        G = np.asarray(to_host(T.T @ submatrix(self.R, members, members) @ T))
+        G = np.asarray(to_host(T.T @ self.R @ T))
         return criteria.value("worst", G, self.omega[np.ix_(members, members)])
 
     def _reporter(self, problem: Problem, members: Index) -> Callable[[Any], object] | None:

@@ -22,6 +22,7 @@ from skcoral.core.arrays import (
     submatrix,
     to_device,
     to_host,
+    zeros,
 )
 from skcoral.core.problem import Settings
 from skcoral.core.results import Decorrelation
@@ -30,6 +31,7 @@ from skcoral.solvers.exact import BestExact, ExactThreshold, best_exact
 from skcoral.solvers.tradeoff.binding import (
     DualPoint,
     binding_floors,
+    complete,
     enlarged,
     with_fixed,
     with_joined,
@@ -37,19 +39,21 @@ from skcoral.solvers.tradeoff.binding import (
 from skcoral.solvers.tradeoff.equations import FORMED
 from skcoral.solvers.tradeoff.interior import Progress, follow, start
 from skcoral.solvers.tradeoff.newton import ACCURATE, entry, refine
-from skcoral.solvers.tradeoff.points import Index, Problem, Quadratic, State
+from skcoral.solvers.tradeoff.points import Index, Problem, State
 from skcoral.solvers.tradeoff.scaled import Binding, Scaled, Solved, Warm, dual_of
 
 # Shares of the objective that the products make up when the binding floors are guessed: early where
 # Newton's method can take over, and further down the path where the guess was wrong.
 _EARLY = (1e-4, 1e-5, 1e-8)
-_EARLY_SHARP = (1e-8,)  # for the criteria that are not smooth
 _GUESS = 1e-4  # of the objective by which the equations may be violated there
 _LATE = (1e-13, 1e-17, 1e-21)
+# The same where the end of the path is the answer: the absolute sum completes outputs whose
+# correlations are of this order, the worst pair only holds what is decided and goes on from there.
+# At a tenth, three more steps; at ten times it, correlations of 1e-9 beside outputs without floors.
+_SHARP = {"absolute": (1e-12, 1e-16, 1e-20), "worst": (1e-9, 1e-13, 1e-17)}
 _TIE_BREAK = 0.5  # of the work up to a proof that may be spent on choosing among the optima
 _UNNOTICED = 2e9  # multiply-adds, a fraction of a second, that may be spent on it in any case
 _TRIES = 4  # corrections of one guess
-_ENOUGH = 30  # steps within which the path of the right guess ends
 # Residuals at which the other outputs are completed for the first time, and at the end; where the
 # gap, about their square, need only be within the tolerance, larger ones will do.
 _GOALS, _ROUGH_GOALS = (1e-6, ACCURATE), (2e-5, 1e-8)
@@ -59,8 +63,6 @@ _PASSING = 1e-2  # residual at which floors join again that a far start took for
 class Search(Scaled):
     """One problem, and the steps spent on it."""
 
-    by_slack = False  # whether binding floors are guessed by their slack alone
-    share = 1.0  # of the objective that the products make up where the path has come to
     rough = False  # whether to end as soon as the gap is within the tolerance
     exact: BestExact | ExactThreshold | None = None  # if known, of all variables
 
@@ -74,7 +76,7 @@ class Search(Scaled):
         problem = self.problem
         if problem is None:
             nothing = DualPoint(self.active, np.zeros(0), np.zeros((0, 0)))
-            return self.finish(self._undecided(nothing, None, 0.0))
+            return self.finish(self._undecided(nothing, zeros((len(self.floors), 0), self.R)))
         if problem.fixed.all():
             every = self._solve_binding(problem, None, np.arange(problem.p))
             assert every is not None
@@ -84,37 +86,49 @@ class Search(Scaled):
             if entered is not None:
                 return entered
         state = start(problem, self.criterion, self.inner_omega)
-        early = _EARLY if self.criterion == "squared" else _EARLY_SHARP
+        if self.criterion != "squared":
+            return self._sharp(problem, state)
         best: Solved | None = None
-        for share in (*early, *_LATE):
+        for share in (*_EARLY, *_LATE):
             progress = self._follow(problem, state, share)
             state = progress.state
-            self.share = share
-            if self.criterion != "squared":
-                # The end of the path proves what it attains, whatever floors bind. What is left to
-                # decide is which of the optima is returned.
-                whole = replace(self._whole(problem, state), unique=False)
-                best = whole if best is None else best.joined(whole)
-                if best.certified:
-                    more = max(_TIE_BREAK * self.work, _UNNOTICED)
-                    self.most_work = min(self.most_work, self.work + more)
-            for self.by_slack in (False, True) if share in _LATE else (False,):
+            for by_slack in (False, True) if share in _LATE else (False,):
                 size = self._size(state.W.T @ state.W)
-                guess = binding_floors(problem, state, size, by_slack=self.by_slack)
-                final = share in _LATE or self.criterion != "squared"
-                solved = self._attempt(problem, state, guess, final=final)
+                guess = binding_floors(problem, state, size, by_slack=by_slack)
+                solved = self._attempt(problem, state.H, guess, final=share in _LATE, far=False)
                 if solved is not None and solved.certified:
                     return replace(solved, n_iter=self.used)
                 if solved is not None:
                     best = solved if best is None else best.joined(solved)
                 if self._exhausted:
                     break
-            if best is not None and best.certified and self.criterion == "squared":
-                break
             if self._exhausted or not progress.done:
                 break
         if best is None:
-            best = replace(self._whole(problem, state), unique=False)
+            T, dual = dual_of(state, self.active, problem)
+            best = self.finish(complete(self.R, self.floors, T, dual))
+        return replace(best, n_iter=self.used)
+
+    def _sharp(self, problem: Problem, state: State) -> Solved:
+        """Follow the path of a criterion that is not smooth: its end proves what it attains.
+
+        The outputs with a price are the columns of T there, whatever variables they are made of.
+        """
+        best: Solved | None = None
+        for share in _SHARP[self.criterion]:
+            progress = self._follow(problem, state, share)
+            state = progress.state
+            T, dual = dual_of(state, self.active, problem)
+            whole = self.finish(complete(self.R, self.floors, T, dual))
+            best = replace(whole, unique=False) if best is None else best.joined(whole)
+            if best.certified:
+                more = max(_TIE_BREAK * self.work, _UNNOTICED)
+                self.most_work = min(self.most_work, self.work + more)
+            solved = self.finish(self._decided(problem, state))
+            best = solved if solved.certified else solved.joined(best)
+            if (best.certified and best.unique) or self._exhausted or not progress.done:
+                break
+        assert best is not None
         return replace(best, n_iter=self.used)
 
     def _follow(self, problem: Problem, state: State, share: float) -> Progress:
@@ -126,7 +140,7 @@ class Search(Scaled):
             size_of=self._size,
             allowance=allowance,
             # A guess of what binds needs no equations that hold to the last digit.
-            tolerance=0.0 if share in _LATE else _GUESS,
+            tolerance=0.0 if share < _EARLY[-1] else _GUESS,
             careful=share <= _EARLY[-1],
             report=self._reporter(problem, self.active),
         )
@@ -134,68 +148,69 @@ class Search(Scaled):
         return progress
 
     def _attempt(
-        self, problem: Problem, at: State | Any, guess: NDArray[np.bool_], *, final: bool
+        self,
+        problem: Problem,
+        H: Any,
+        guess: NDArray[np.bool_],
+        *,
+        final: bool = False,
+        far: bool = True,
     ) -> Solved | None:
         """Solve for the floors that seem to bind, and complete the others; correct the guess.
 
-        ``at`` is a state, or for the squared criterion H. Only a ``final`` attempt looks for what
-        the criterion leaves open; others end after an eighth of the steps. None where the guess
-        could not be corrected.
+        Only a ``final`` attempt looks for what the criterion leaves open; others end after an
+        eighth of the steps. ``far`` from the optimum Newton's method gets on best without what it
+        takes for idle. None where the guess could not be corrected.
         """
         try:
-            return self._attempted(problem, at, guess, final=final)
+            return self._attempted(problem, H, guess, final=final, far=far)
         except sla.LinAlgError:
             return None  # floors that are guessed wrongly can leave a matrix singular to rounding
 
     def _attempted(
-        self, problem: Problem, at: State | Any, guess: NDArray[np.bool_], *, final: bool
+        self, problem: Problem, H: Any, guess: NDArray[np.bool_], *, final: bool, far: bool
     ) -> Solved | None:
         tried: set[bytes] = set()
         until = self.used + self.max_iter // (1 if final else 8)
         for _ in range(_TRIES):
             if self.used >= until:
                 return None
-            # From far away, Newton's method gets on best without what it takes for idle.
-            far = not tried and not isinstance(at, State)
             if not far:
                 guess = guess | self._missing(problem, np.flatnonzero(guess))
-            found = self._solve_binding(problem, at, np.flatnonzero(guess), far=far)
+            found = self._solve_binding(problem, H, np.flatnonzero(guess), far=far)
+            far = False
             if found is None or found[2].tobytes() in tried:
                 return None
             tried.add(found[2].tobytes())
-            candidate = self._completed(found, final=final, at=at)
-            inexact = self.criterion == "squared" and (self.rough or problem.p > FORMED)
+            candidate = self._completed(found, final=final)
+            inexact = self.rough or problem.p > FORMED
             if candidate.complete and inexact and not problem.fixed[found[2]].all():
                 solved = self.finish(candidate) if self.rough else None
                 if solved is not None and solved.gap <= self.tol * max(1.0, solved.objective):
                     return solved
-                H, keep = found[0].H, found[2]
+                dual, _, keep = found
                 del candidate, found  # large matrices
-                found = self._newton(problem, H, keep, self.goals[1])
+                found = self._newton(problem, dual.H, keep, self.goals[1])
                 if found is None:
                     return None
-                candidate = self._completed(found, final=final, at=at)
+                candidate = self._completed(found, final=final)
             if candidate.complete:
                 return self.finish(candidate)
             dual, T, keep = found
             guess = np.zeros(problem.p, dtype=bool)
             guess[keep] = True
-            if self.criterion != "squared":
-                joins = np.isin(self.active, candidate.missed) & ~guess
-            else:
-                joins = self._missing(problem, keep)
+            joins = self._missing(problem, keep)
             if not joins.any():
                 return None
             guess |= joins
-            if self.criterion == "squared" and len(keep):
+            if len(keep):
                 stiffness = self._squares(problem, np.arange(problem.p)).stiffness
-                new = np.flatnonzero(joins)
-                at = with_joined(problem, stiffness, keep, dual.H, T, new)
+                H = with_joined(problem, stiffness, keep, dual.H, T, np.flatnonzero(joins))
             del candidate, found, dual, T  # large matrices
         return None
 
     def _solve_binding(
-        self, problem: Problem, at: State | Any, keep: Index, *, far: bool = False
+        self, problem: Problem, H: Any, keep: Index, *, far: bool = False
     ) -> Binding | None:
         """Solve for the floors ``keep`` alone, without those that turn out not to bind."""
         if not np.any(self.inner_omega[np.ix_(keep, keep)] > 0):
@@ -212,32 +227,8 @@ class Search(Scaled):
             return dual, identity(len(keep), self.R), keep
         # Iterated equations are solved accurately only when it is known which floors bind.
         goal = self.goals[0] if self.rough or problem.p > FORMED else self.goals[1]
-        if not isinstance(at, State) or isinstance(at.model, Quadratic):
-            H = at.H if isinstance(at, State) else at
-            H = H if len(keep) == problem.p else submatrix(H, keep, keep)
-            return self._newton(problem, H, keep, goal, far=far)
-        for _ in range(_TRIES):
-            sub = problem.restricted(keep)
-            size = self._size(at.W.T @ at.W)
-            allowance = self._allowance(_ENOUGH)
-            progress = follow(
-                sub,
-                at.restricted(sub, keep),
-                share=min(self.share, _LATE[0]) * size,
-                tolerance=1e-11 * size,
-                allowance=allowance,
-            )
-            self._charge(allowance)
-            if not progress.total <= max(_EARLY[-1] * size, self.tol / self.top):
-                return None
-            binding = binding_floors(sub, progress.state, size, by_slack=self.by_slack)
-            if binding.all():
-                T, dual = dual_of(progress.state, self.active[keep], sub)
-                return dual, T, keep
-            keep = keep[binding]
-            if problem.fixed[keep].all() or not np.any(self.inner_omega[np.ix_(keep, keep)] > 0):
-                return None  # no path is left; the guess cannot be corrected
-        return None
+        H = H if len(keep) == problem.p else submatrix(H, keep, keep)
+        return self._newton(problem, H, keep, goal, far=far)
 
     def _newton(
         self, problem: Problem, H: Any, keep: Index, goal: float, *, far: bool = False
@@ -304,7 +295,7 @@ class Search(Scaled):
         return None if H is None else self._from(problem, H, every)
 
     def _from(self, problem: Problem, H: Any, guess: NDArray[np.bool_]) -> Solved | None:
-        solved = self._attempt(problem, H, guess, final=False)
+        solved = self._attempt(problem, H, guess)
         return solved if solved is not None and solved.certified else None
 
 
