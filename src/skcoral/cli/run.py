@@ -43,7 +43,7 @@ _REMEDIES: dict[type[CoralError], str] = {
 _WRONG_USE = tuple(_REMEDIES)[:2]
 _FILE_REMEDIES = {
     FileExistsError: "Add --force to replace it, or choose another name.",
-    FileNotFoundError: "Check the name; the folder of an output has to exist.",
+    FileNotFoundError: "Check the name and the folder.",
     PermissionError: "Choose a file or folder that you may use.",
     IsADirectoryError: "Name a file in it.",
 }

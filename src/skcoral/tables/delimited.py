@@ -105,7 +105,7 @@ class _Reader:
             _check_header(self.label, self.names, self.dialect.separator, self.header_line)
             widths = [len(cells)]
             with contextlib.suppress(InvalidTableError):  # told when the rows are read
-                widths += [len(row) for _, row, _ in islice(records, LOOKED_AT)]
+                widths += [len(row) for _, row, _ in islice(every, LOOKED_AT) if row]
         # Under a header without it, lines may end with a separator; such columns must be empty.
         self._width = max(widths[0], mode(widths))
 
@@ -193,7 +193,6 @@ class _Reader:
         import pyarrow as pa
         from pyarrow import csv as arrow
 
-        limits, clock = self.limits, Clock(self.limits, self.label)
         separator, codec = self.dialect.separator, self.dialect.codec
 
         def judge(row: Any) -> str:
@@ -206,12 +205,12 @@ class _Reader:
             return "skip" if is_note(cells) or not any(map(str.strip, cells)) else "error"
 
         kinds = {str(j): pa.string() for j in range(self._width)}
-        reader = arrow.open_csv(
-            binary,
+        yield from arrow.open_csv(
+            _Bounded(binary, packed, self.label, self.limits),
             arrow.ReadOptions(
                 column_names=list(kinds),
                 use_threads=False,
-                block_size=limits.record_bytes,
+                block_size=self.limits.record_bytes,
                 skip_rows=self._n_above,
                 encoding="utf8" if codec == "utf-8-sig" else codec,
             ),
@@ -223,12 +222,6 @@ class _Reader:
             ),
             arrow.ConvertOptions(column_types=kinds, strings_can_be_null=False),
         )
-        for block in reader:
-            clock.check()
-            if binary is not packed:
-                limits.check("bytes", binary.tell(), self.label)
-                limits.check_ratio(binary.tell(), packed.tell(), self.label)
-            yield block
 
     def _placed(self, cells: Any, lines: _Lines) -> tuple[NDArray[np.int64], Any]:
         """The lines and cells of the rows of a block, without blank lines and columns."""
@@ -303,6 +296,29 @@ class _Reader:
             f"{self.label}: line {line} has {count} and the header names {len(self.names)}; {at}.\n"
             "Give every line one cell per column (quote cells that contain the separator)."
         )
+
+
+class _Bounded(io.RawIOBase):
+    """A text that is read no further than the limits allow.
+
+    pyarrow reads ahead in a thread of its own, so that nobody else may ask the file where it is.
+    """
+
+    def __init__(self, binary: Any, packed: Any, label: str, limits: Limits) -> None:
+        self._binary, self._packed, self._label, self._limits = binary, packed, label, limits
+        self._clock, self._total = Clock(limits, label), 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        self._clock.check()
+        data: bytes = self._binary.read(size)
+        self._total += len(data)
+        if self._binary is not self._packed:
+            self._limits.check("bytes", self._total, self._label)
+            self._limits.check_ratio(self._total, self._packed.tell(), self._label)
+        return data
 
 
 class _Lines:

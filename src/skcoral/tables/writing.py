@@ -88,7 +88,8 @@ def table_writer(
     separator, decimal, encoding = ",", ".", "utf-8"
     if like is not None:
         separator, decimal, encoding = like.separator, like.decimal, like.encoding
-    separator = "\t" if kind == "tsv" else separator
+    if str(path) != "-" and (kind == "tsv") != (separator == "\t"):
+        separator = "\t" if kind == "tsv" else ","
     is_packed = Path(path).suffix.lower() == ".gz"
     decimal = "." if decimal == separator else decimal
     return _TextWriter(stream, names, separator, decimal, encoding, is_packed=is_packed)
