@@ -1,6 +1,5 @@
 """``coral roll``: files in and out against :func:`skcoral.panels.rolling` in memory."""
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -188,22 +187,6 @@ def test_limits_of_the_outputs(prices, main, tmp_path, option, value):
     status, _, told = main("roll", path, *asked, "--rho-min", 0.9, "-o", tmp_path / "both.csv")
     assert status == 2
     assert f"not both --rho-min and {flag}" in " ".join(told.split())
-
-
-def test_progress_is_told_window_by_window(prices, main, tmp_path, monkeypatch):
-    fractions = []
-
-    @contextlib.contextmanager
-    def progress(label):
-        yield fractions.append if label == "Rolling" else lambda fraction: None
-
-    monkeypatch.setattr("skcoral.cli.console.progress", progress)
-    asked = ["--date", "date", "--by", "sector", "--window", 20, "-o", tmp_path / "out.csv"]
-    status, _, _ = main("roll", prices[0], *asked)
-    assert status == 0
-    assert len(fractions) > 5
-    assert fractions == sorted(fractions)
-    assert fractions[-1] == 1.0
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])

@@ -44,7 +44,6 @@ def open_table(
     source: str | Path | bytes | BinaryIO | Source,
     *,
     name: str | None = None,
-    format: Format | None = None,
     separator: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
@@ -59,8 +58,6 @@ def open_table(
         The table. Compressed text (gzip, a zip of one file) is recognised by content.
     name : str, optional
         What to call the table in messages, and whose ending tells the format; the path by default.
-    format : {"csv", "tsv", "parquet", "excel", "stata"}, optional
-        Recognised from content and name by default; "excel" is .xlsx, .xlsb, .xls and .ods.
     separator, decimal, encoding : str, optional
         Dialect of a text file; recognised by default, and ``assumed`` says what was.
     sheet : str, optional
@@ -88,7 +85,7 @@ def open_table(
     """
     how: dict[str, Any] = {"separator": separator, "decimal": decimal, "encoding": encoding}
     found = find_source(source, name, partial(_check_start, encoding=encoding))
-    label, named = found.label, format or format_of_name(found.label)
+    label, named = found.label, format_of_name(found.label)
     with readable(label):
         stream = found.open()
     with stream:

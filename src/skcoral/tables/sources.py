@@ -8,12 +8,10 @@ import io
 import os
 import sys
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
-from xml.parsers.expat import ExpatError
 
 from skcoral.core.display import printable
 from skcoral.core.limits import Clock, current
@@ -22,20 +20,6 @@ from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 GZIP, ZIP, PARQUET, OLD_EXCEL = b"\x1f\x8b", b"PK\x03\x04", b"PAR1", b"\xd0\xcf\x11\xe0"
 STATA = b"<stata_dta>"  # of Stata 13 and later
 _PIECE = 1 << 20  # bytes of a pipe that are read at a time
-#: What reading a damaged archive, XML part or model can end in, depending on the byte.
-DAMAGED = (
-    zipfile.BadZipFile,
-    zlib.error,
-    ExpatError,
-    LookupError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    ArithmeticError,
-    EOFError,
-    RuntimeError,
-    OSError,
-)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,19 @@ from typing import BinaryIO
 from skcoral.core.limits import current
 from skcoral.exceptions import InvalidTableError
 from skcoral.tables.cells import check_names
-from skcoral.tables.sources import DAMAGED
 from skcoral.tables.table import Batch, Table
+
+#: What pandas raises for damaged files, depending on the byte.
+_DAMAGED = (
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    EOFError,
+    OSError,
+    struct.error,
+)
 
 
 def open_stata(label: str, stream: BinaryIO) -> Table:
@@ -26,7 +37,7 @@ def open_stata(label: str, stream: BinaryIO) -> Table:
         columns = pa.Table.from_pandas(frame, preserve_index=False).combine_chunks()
     except InvalidTableError:
         raise
-    except (*DAMAGED, struct.error, pa.ArrowException) as error:
+    except (*_DAMAGED, pa.ArrowException) as error:
         raise InvalidTableError(
             f"{label}: the Stata file cannot be read ({str(error)[:120]}).\n"
             "It is damaged or was cut short: save or copy it again, or export it as CSV."

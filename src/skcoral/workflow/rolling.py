@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -23,7 +22,7 @@ from skcoral.tables.table import Batch, complete_rows
 from skcoral.tables.writing import TableWriter, table_writer
 from skcoral.workflow.dataset import Dataset
 
-_BATCH = 2_000  # rows at a time, after which the progress is told
+_BATCH = 500  # rows at a time, after which the progress is told: about a second
 _CERTIFIED = {"exact", "optimal", "short", "refused"}  # the last two make no claim
 MEASURED = ("threshold", "largest_before", "largest_after", "min_fidelity")
 _NUMBERS = tuple(name for name in NUMBERS if name != "threshold_upper")
@@ -87,22 +86,15 @@ class RollingPass:
                 names.insert(0, free_name(name, names))
             log = table_writer(figures, names, path=figures_path, like=table)
         with self.data.progress("Rolling") as tell, self.data.naming():
-            before = 0.0
             for part in complete_rows(table, variables, size=_BATCH):
                 cells = dict(zip(table.names, part.batch.columns, strict=True))
                 values = np.full((len(part.kept), len(variables)), np.nan)
                 values[part.kept] = part.values
                 made = np.full(values.shape, np.nan)
-                after, seen = part.batch.fraction, 0
                 for key, rows in self._groups_of(part.batch, cells):
-                    begin = before + (after - before) * seen / len(values)
-                    seen += len(rows)
-                    end = before + (after - before) * seen / len(values)
-                    told = partial(_tell_between, tell, begin, end)
-                    made[rows] = self._push(key, values[rows], part.batch, cells, rows, log, told)
+                    made[rows] = self._push(key, values[rows], part.batch, cells, rows, log)
                 writer.write(list((cells | dict(zip(variables, made.T, strict=True))).values()))
-                tell(after)
-                before = after
+                tell(part.batch.fraction)
         writer.close()
         if log is not None:
             log.close()
@@ -131,7 +123,6 @@ class RollingPass:
         cells: dict[str, Any],
         rows: list[int],
         log: TableWriter | None,
-        callback: Callable[[int, int], object],
     ) -> Array:
         """Outputs of some rows of one group; the windows that end in them are counted."""
         roller, labels = self.groups.setdefault(key, (self._new_roller(), []))
@@ -141,7 +132,7 @@ class RollingPass:
         labels += new
         if date is not None:
             times = _read_dates(new, date)
-        pushed = roller.push(values, times, callback=callback)
+        pushed = roller.push(values, times)
         figures = pushed.figures
         self.status.update(figures["status"].tolist())
         self.without.update(pushed.without)
@@ -157,13 +148,6 @@ class RollingPass:
             log.write([*([part] * len(figures["last"]) for part in key), *ends, *plain])
         del labels[: roller.gone - pushed.gone]
         return pushed.outputs
-
-
-def _tell_between(
-    tell: Callable[[float], object], begin: float, end: float, done: int, total: int
-) -> None:
-    """Tell the progress from one fraction to another by the windows done."""
-    tell(begin + (end - begin) * done / total)
 
 
 def _read_dates(cells: list[Any], name: str) -> Any:
