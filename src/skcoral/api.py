@@ -22,6 +22,7 @@ from skcoral.core.validation import (
     check_count,
     check_floors,
     check_random_state,
+    shown_value,
 )
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.solvers.exact import BestExact, solve_exact, solve_threshold
@@ -201,13 +202,13 @@ def decorrelate(
     matrix, settings, p = problem.matrix, problem.settings, len(problem.matrix)
     n_starts = check_count("n_starts", n_starts, maximum=1_000_000)
     check_random_state(random_state)
-    by_moments = check_choice("proof", proof, ("quick", "moments")) == "moments"
-    if by_moments and support is None and bounds is None:
+    restricted = support is not None or bounds is not None
+    if check_choice("proof", proof, ("quick", "moments")) == "moments" and not restricted:
         raise InvalidArgumentError(
             "proof='moments' goes with support or bounds; other answers need no further proof."
         )
     floors = None if rho_min is None else check_floors(rho_min, matrix.names)
-    if support is not None or bounds is not None:
+    if restricted:
         if pair_weights is not None:
             raise InvalidArgumentError("pair_weights cannot be combined with support or bounds.")
         from skcoral.solvers.support import solve_support
@@ -215,9 +216,8 @@ def decorrelate(
 
         sources, composites = problem.sources, problem.composites
         R = sources.regular("A support" if bounds is None else "A bound on coefficients")
-        columns = Columns(sources.names)
-        if composites is not None:
-            columns = Columns(sources.names, composites.names, composites.unit)
+        made_of = (None, None) if composites is None else (composites.names, composites.unit)
+        columns = Columns(sources.names, *made_of)
         mask, intervals = read_support(support, R, columns)
         if bounds is not None:
             if intervals is not None:
@@ -243,16 +243,20 @@ def decorrelate(
             proof=proof,
         )
         return certify(problem, solution)
-    near = None if warm is None else _check_neighbour(warm, p)
+    if warm is not None and (not isinstance(warm, Decorrelation) or len(warm.names) != p):
+        raise InvalidArgumentError(
+            f"warm must be an answer of decorrelate or maximize_fidelity with {p} outputs, got "
+            f"{shown_value(warm)}."
+        )
     if matrix.deficiency is not None:
         from skcoral.solvers.singular import solve_singular
 
-        return certify(problem, solve_singular(problem, floors, warm=near))
+        return certify(problem, solve_singular(problem, floors, warm=warm))
     answer: Solution | BestExact | None = None
-    if near is not None and floors is not None:
+    if warm is not None and floors is not None:
         from skcoral.solvers.tradeoff import solve_from_neighbour
 
-        answer = solve_from_neighbour(matrix.on_device, floors, near, settings)
+        answer = solve_from_neighbour(matrix.on_device, floors, warm, settings)
     if answer is None:
         answer = solve_exact(matrix.on_device, floors, settings)
     if isinstance(answer, BestExact):
@@ -261,17 +265,6 @@ def decorrelate(
 
         answer = solve_tradeoff(matrix.on_device, floors, settings, refused=answer)
     return certify(problem, answer)
-
-
-def _check_neighbour(warm: Any, p: int) -> Decorrelation:
-    """Return the answer to a neighbouring problem, which must be one of as many outputs."""
-    if not isinstance(warm, Decorrelation) or len(warm.names) != p:
-        count = f" with {len(warm.names)} outputs" if isinstance(warm, Decorrelation) else ""
-        raise InvalidArgumentError(
-            f"warm must be an answer of decorrelate or maximize_fidelity with {p} outputs, got "
-            f"{type(warm).__name__}{count}."
-        )
-    return warm
 
 
 def maximize_fidelity(
