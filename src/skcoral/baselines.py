@@ -49,8 +49,8 @@ class Baseline(Fidelities, Frozen):
 
     Examples
     --------
-    >>> found = zca_cor([[1.0, 0.8], [0.8, 1.0]])
-    >>> found.name, round(found.min_fidelity, 6)
+    >>> baseline = zca_cor([[1.0, 0.8], [0.8, 1.0]])
+    >>> baseline.name, round(baseline.min_fidelity, 6)
     ('ZCA-cor', 0.894427)
     """
 

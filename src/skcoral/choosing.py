@@ -116,8 +116,8 @@ class FloorComparison(Shown):
 
     Examples
     --------
-    >>> found = compare_floors([[1.0, 0.8], [0.8, 1.0]])
-    >>> found.recommended.rho_min, round(found.largest_vif_before, 2)
+    >>> compared = compare_floors([[1.0, 0.8], [0.8, 1.0]])
+    >>> compared.recommended.rho_min, round(compared.largest_vif_before, 2)
     (0.979, 2.78)
     """
 
@@ -204,8 +204,8 @@ def compare_floors(
     --------
     >>> from skcoral.choosing import compare_floors
     >>> from skcoral.datasets import load_wine
-    >>> found = compare_floors(load_wine().to_frame().corr())
-    >>> print(found.sentence())
+    >>> compared = compare_floors(load_wine().to_frame().corr())
+    >>> print(compared.sentence())
     Recommended: floor 0.94. The largest correlation left is 0.50, the largest VIF 1.6. At 0.941 a
     correlation exceeds 0.5.
     """
@@ -213,21 +213,21 @@ def compare_floors(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotCertifiedWarning)
         warnings.simplefilter("ignore", SingularCorrelationWarning)
-        given = check_matrix(R, on_singular="solve")
-        th = api.threshold(given) if threshold is None else threshold
-        solved = _Solved(given, th.value, measure)
+        matrix = check_matrix(R, on_singular="solve")
+        th = api.threshold(matrix) if threshold is None else threshold
+        solved = _Solved(matrix, th.value, measure)
         floors = [floor for floor in floors if floor > th.value]
         choices = [solved.at(rho_min) for rho_min in (None, *floors)]
         recommended = _recommended(solved, floors)
         offered: dict[str, Any] = {}
         if measure is None and (recommended is None or recommended.min_fidelity < OWN_VARIABLE):
-            offered = _leave_out(given)
+            offered = _leave_out(matrix)
     if recommended is not None:
         choices = [c for c in choices if c.rho_min != recommended.rho_min] + [recommended]
     before, dependent = solved.at(1.0), ""
-    if given.deficiency is not None:
+    if matrix.deficiency is not None:
         dependent = "some columns are determined by others"
-        if given.deficiency.few_rows:
+        if matrix.deficiency.few_rows:
             dependent = "there are no more rows than columns"
     return FloorComparison(
         tuple(sorted(choices, key=lambda choice: (choice.rho_min is not None, choice.floor))),
@@ -243,9 +243,9 @@ class _Solved:
     """Choices of one matrix, each solved once."""
 
     def __init__(
-        self, given: Matrix, threshold: float, measure: Callable[[Decorrelation], Measured] | None
+        self, matrix: Matrix, threshold: float, measure: Callable[[Decorrelation], Measured] | None
     ) -> None:
-        self.given, self.threshold = given, threshold
+        self.matrix, self.threshold = matrix, threshold
         self._measure = measure
         self._known: dict[float | None, Choice] = {}
         self._warm: Decorrelation | None = None
@@ -254,8 +254,8 @@ class _Solved:
         """What a floor gives: the answer of ``decorrelate``, and so of the command."""
         if rho_min not in self._known:
             # Of a singular matrix there may be several optima, and the start decides between them.
-            warm = self._warm if self.given.deficiency is None and rho_min is not None else None
-            result = api.decorrelate(self.given, rho_min, warm=warm)
+            warm = self._warm if self.matrix.deficiency is None and rho_min is not None else None
+            result = api.decorrelate(self.matrix, rho_min, warm=warm)
             self._warm = result
             self._known[rho_min] = self._choice(rho_min, result)
         return self._known[rho_min]
@@ -265,9 +265,9 @@ class _Solved:
         vif = np.inf if result.deficiency else inflation_factors(result.correlation).max()
         fidelity = result.fidelity
         if self._measure is not None:
-            found = self._measure(result)
-            correlation, vif = found.largest_correlation, found.largest_vif
-            fidelity = found.fidelity
+            measured = self._measure(result)
+            correlation, vif = measured.largest_correlation, measured.largest_vif
+            fidelity = measured.fidelity
         return Choice(
             rho_min=rho_min,
             floor=self.threshold if rho_min is None else rho_min,
@@ -301,13 +301,13 @@ def _recommended(solved: _Solved, floors: list[float]) -> Recommendation | None:
     return Recommendation(**vars(solved.at(low / _STEPS)), above=solved.at(high / _STEPS))
 
 
-def _leave_out(given: Matrix) -> dict[str, Any]:
+def _leave_out(matrix: Matrix) -> dict[str, Any]:
     """The columns that others determine, and the floor recommended without them."""
-    redundant = [] if given.deficiency is None else given.deficiency.redundant
-    if not redundant or not given.dense:  # of too few rows no column is to blame
+    redundant = [] if matrix.deficiency is None else matrix.deficiency.redundant
+    if not redundant or not matrix.dense:  # of too few rows no column is to blame
         return {}
-    kept = [j for j, name in enumerate(given.names) if name not in redundant]
-    best = compare_floors(given.R[np.ix_(kept, kept)], ()).recommended
+    kept = [j for j, name in enumerate(matrix.names) if name not in redundant]
+    best = compare_floors(matrix.R[np.ix_(kept, kept)], ()).recommended
     if best is None or best.floor < OWN_VARIABLE:
         return {}
     return {"leave_out": tuple(redundant), "floor_without": best.floor}
@@ -324,9 +324,9 @@ def floors_within(R: Any) -> dict[str, float]:
     >>> {name: round(floor, 3) for name, floor in floors_within([[1.0, 0.8], [0.8, 1.0]]).items()}
     {'max_correlation': 0.98, 'max_vif': 0.997}
     """
-    given = check_matrix(R)
+    matrix = check_matrix(R)
     limits = {"max_correlation": ("worst", MOST_CORRELATION), "max_vif": ("vif", MOST_VIF)}
     return {
-        name: float(api.maximize_fidelity(given, limit, criterion=criterion).rho_min.min())
+        name: float(api.maximize_fidelity(matrix, limit, criterion=criterion).rho_min.min())
         for name, (criterion, limit) in limits.items()
     }

@@ -81,8 +81,8 @@ class Frontier(Drawn, Frozen):
         """One row per floor, one column per quantity."""
         import pandas as pd
 
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        one_per_floor = {k: v for k, v in found.items() if getattr(v, "ndim", 0) == 1}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        one_per_floor = {k: v for k, v in values.items() if getattr(v, "ndim", 0) == 1}
         return pd.DataFrame(one_per_floor)
 
     def __len__(self) -> int:

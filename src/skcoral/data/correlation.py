@@ -211,18 +211,19 @@ def estimate(
     """
     check_usable(moments)
     R: Any
-    found: Deficiency | None
+    deficiency: Deficiency | None
     if isinstance(moments, RowMoments) and not dense:
         few = deficiency_of_rows(moments)
-        R, found = FactoredCorrelation(few.factor), few
+        R, deficiency = FactoredCorrelation(few.factor), few
     else:
         R = correlation_of_covariance(moments.comoment)
         matrix = check_semidefinite(R, moments.names, scale=moments.scale)
-        R, found = matrix.R, matrix.deficiency
-        found = None if found is None else found.of_table(moments.n_rows)
-    if found is not None and on_singular == "raise":
+        R, deficiency = matrix.R, matrix.deficiency
+        deficiency = None if deficiency is None else deficiency.of_table(moments.n_rows)
+    if deficiency is not None and on_singular == "raise":
         # too few rows are a fault of the table, which panels skip, and no relation of its columns
-        raise InvalidTableError(str(found.error())) if found.few_rows else found.error()
+        error = deficiency.error()
+        raise InvalidTableError(str(error)) if deficiency.few_rows else error
     return CorrelationEstimate(
         R=R,
         mean=moments.mean,
@@ -230,7 +231,7 @@ def estimate(
         names=moments.names,
         n_rows=moments.n_rows,
         weighted=moments.is_weighted,
-        deficiency=found,
+        deficiency=deficiency,
     )
 
 
@@ -351,11 +352,11 @@ def _covariance(covariance: Any, Z: Array, names: tuple[str, ...]) -> tuple[Arra
                 f"{_name_of(covariance)} has no covariance_ after fit, so it estimates no "
                 "covariance matrix."
             )
-        found, centre = fitted.covariance_, np.asarray(getattr(fitted, "location_", centre))
+        estimated, centre = fitted.covariance_, np.asarray(getattr(fitted, "location_", centre))
     else:
-        found = covariance(Z)
+        estimated = covariance(Z)
     what = f"The matrix of {_name_of(covariance)}"
-    C, _ = square_matrix(found, what, InvalidCorrelationError)
+    C, _ = square_matrix(estimated, what, InvalidCorrelationError)
     if C.shape != (len(names), len(names)):
         raise InvalidCorrelationError(
             f"{what} must be {len(names)} × {len(names)}, one row per column; got {C.shape}."

@@ -225,8 +225,8 @@ class _PairedSums:
 
     def correlations(self) -> Array:
         with np.errstate(invalid="ignore", divide="ignore"):
-            found = self._sums[2] / np.sqrt(self._sums[0] * self._sums[1])
-        return np.asarray(np.nan_to_num(np.clip(found, -1.0, 1.0)), dtype=np.float64)
+            cosines = self._sums[2] / np.sqrt(self._sums[0] * self._sums[1])
+        return np.asarray(np.nan_to_num(np.clip(cosines, -1.0, 1.0)), dtype=np.float64)
 
 
 def measure_rows(table: CorrelationEstimate, result: Any, moments: Moments) -> Measured:
@@ -303,7 +303,7 @@ def _measured(
 
 def strongest_pairs(G: Array | FactoredCorrelation, limit: int) -> list[tuple[int, int, float]]:
     """The pairs with the largest absolute correlations, strongest first, in blocks."""
-    found: list[tuple[int, int, float]] = []
+    pairs: list[tuple[int, int, float]] = []
     for columns, block in blocks_of(G):
         rows = np.arange(len(block))[:, None]
         size = np.where(rows < np.arange(columns.start, columns.stop), np.abs(block), -1.0)
@@ -311,9 +311,9 @@ def strongest_pairs(G: Array | FactoredCorrelation, limit: int) -> list[tuple[in
         for flat in np.argpartition(-size, count - 1, axis=None)[:count]:
             i, j = np.unravel_index(int(flat), size.shape)
             if size[i, j] >= 0.0:
-                found.append((int(i), int(j) + columns.start, float(block[i, j])))
-        found = sorted(found, key=lambda pair: -abs(pair[2]))[:limit]
-    return found
+                pairs.append((int(i), int(j) + columns.start, float(block[i, j])))
+        pairs = sorted(pairs, key=lambda pair: -abs(pair[2]))[:limit]
+    return pairs
 
 
 def spread_of_sizes(G: Array | FactoredCorrelation, edges: Array) -> Array:

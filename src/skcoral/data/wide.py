@@ -157,12 +157,12 @@ def duplicates(A: Array) -> list[tuple[int, int]]:
     key = np.abs(np.random.default_rng(0).normal(size=len(A)) @ A)
     order = np.argsort(key, kind="stable")
     first: dict[int, int] = {}
-    found = []
+    pairs = []
     for left, right in pairwise(order):
         if key[right] - key[left] > _DUPLICATE:
             continue
         if 1.0 - abs(float(A[:, left] @ A[:, right])) <= _DUPLICATE:
             low, high = sorted((first.get(int(left), int(left)), int(right)))
             first[int(left)] = first[int(right)] = low
-            found.append((low, high))
-    return sorted(found, key=lambda pair: pair[1])
+            pairs.append((low, high))
+    return sorted(pairs, key=lambda pair: pair[1])

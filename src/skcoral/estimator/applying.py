@@ -33,8 +33,8 @@ def invert(T: Any, rank: int, outputs: Array) -> Array:
                 "of each other): there is no inverse."
             ) from None
     else:
-        solution, _, found, _ = np.linalg.lstsq(T.T, outputs.T, rcond=1e-13)
-        rows, unique = np.asarray(solution.T), found == len(T)
+        solution, _, reached, _ = np.linalg.lstsq(T.T, outputs.T, rcond=1e-13)
+        rows, unique = np.asarray(solution.T), reached == len(T)
     if not unique:
         warn(
             f"{T.shape[1]} outputs of rank {rank} do not determine the rows: of all "
