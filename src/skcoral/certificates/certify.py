@@ -213,19 +213,10 @@ def rechecked(result: Decorrelation, R: Array) -> Decorrelation:
         proved = _proved(result, attained, R)
     lower = 0.0 if proved is None else max(float(proved.bound.lower), 0.0)
     result = replace(result, lower_bound=min(lower, result.objective))
-    return _restated(result, attained, R)
-
-
-@singledispatch
-def _restated(result: Decorrelation, attained: Attained, R: Array) -> Decorrelation:
-    """The result with the status that follows from its bound."""
+    if isinstance(result, RestrictedDecorrelation):
+        exact = attained.worst <= _AIM * EXACT_TOL
+        return _with_known_prices(replace(result, status="exact" if exact else _status(result)), R)
     return replace(result, status=_status(result))
-
-
-@_restated.register
-def _(result: RestrictedDecorrelation, attained: Attained, R: Array) -> Decorrelation:
-    exact = attained.worst <= _AIM * EXACT_TOL
-    return _with_known_prices(replace(result, status="exact" if exact else _status(result)), R)
 
 
 def _with_numbers_of(attained: Attained, result: Decorrelation) -> Decorrelation:

@@ -7,7 +7,6 @@ from functools import singledispatch
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skcoral.bounds.arithmetic import Arithmetic, Enclosure, around, column_dots, exactly
 from skcoral.bounds.dual import numbers
@@ -21,7 +20,6 @@ from skcoral.core.linalg import largest_residuals
 from skcoral.core.results import (
     Decorrelation,
     RestrictedDecorrelation,
-    SingularDecorrelation,
 )
 from skcoral.core.solution import Budget, Goal, VifLimit
 from skcoral.core.tolerances import CORRELATED, LIMIT_GAP, OPTIMAL_GAP
@@ -185,32 +183,23 @@ def fidelity_rooms(
     return {"floors": floor_room(*given), **rooms} if "S" in given[0] else rooms
 
 
-@singledispatch
 def prices_of(result: Decorrelation, slopes: Array, largest: Array | None = None) -> Array:
     """∂objective/∂ρ_j: the slopes of the bound; infinite for a floor of one that costs anything.
 
     Near one the objective falls like the square root of ``1 - ρ_j``: its slope has no bound.
     ``largest`` is the largest residual correlation of each output, by default as reported. At full
-    rank H shows whether a floor costs anything; of a singular matrix it need not.
+    rank H shows whether a floor costs anything; of a singular matrix, or on a support, it need not.
     """
-    H = result.certificate.arrays["H"]
-    return _at_one(result, slopes, np.any(H - np.diag(np.diag(H)) != 0, axis=1))
-
-
-@prices_of.register
-def _(result: SingularDecorrelation, slopes: Array, largest: Array | None = None) -> Array:
-    if not np.any(result.rho_min >= 1):
+    one = result.rho_min >= 1
+    if not one.any():
         return slopes  # pairs of many outputs are not looked at without need
-    largest = largest_residuals(result.correlation) if largest is None else largest
-    return _at_one(result, slopes, (largest > CORRELATED) & slopes.any())
-
-
-@prices_of.register
-def _(result: RestrictedDecorrelation, slopes: Array, largest: Array | None = None) -> Array:
-    largest = largest_residuals(result.correlation) if largest is None else largest
-    costs = (result.support.sum(axis=0) > 1) & (largest > CORRELATED)  # where there is a choice
-    return np.where((result.rho_min >= 1) & costs, np.inf, slopes)
-
-
-def _at_one(result: Decorrelation, slopes: Array, costs: NDArray[np.bool_]) -> Array:
-    return np.where(result.rho_min >= 1, np.where(costs, np.inf, 0.0), slopes)
+    if type(result) is Decorrelation:
+        H = result.certificate.arrays["H"]
+        costs = np.any(H - np.diag(np.diag(H)) != 0, axis=1)
+    else:
+        largest = largest_residuals(result.correlation) if largest is None else largest
+        choice = slopes.any()
+        if isinstance(result, RestrictedDecorrelation):
+            choice = result.support.sum(axis=0) > 1
+        costs = (largest > CORRELATED) & choice
+    return np.where(one, np.where(costs, np.inf, 0.0), slopes)
