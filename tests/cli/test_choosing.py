@@ -169,18 +169,6 @@ def test_outputs_beside_their_sources_overwrite_nothing(main, iris_csv, tmp_path
     assert not (tmp_path / "no.csv").exists()
 
 
-def test_the_screen_says_which_units(main, iris_csv, tmp_path):
-    out = tmp_path / "out.csv"
-    said = main("fit", iris_csv, "-o", out, "--output-scale", "original")[1]
-    assert "standardised (" not in said
-    assert "in the units of their sources, with the same mean and standard deviation" in " ".join(
-        said.split()
-    )
-    np.testing.assert_allclose(
-        pd.read_csv(out)["petal_width"].mean(), pd.read_csv(iris_csv)["petal_width"].mean()
-    )
-
-
 def test_support_by_a_number_is_about_the_matrix_that_is_solved_for(answer, tmp_path):
     rng = np.random.default_rng(4)
     n = 200

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import itertools
-import json
 
 import numpy as np
 import pytest
@@ -197,29 +196,6 @@ def test_named_floors_alone_say_that_the_others_have_none(main, answer, wine_csv
     assert "the others have none (0): malic_acid" in " ".join(text.split())
     _, text, _ = main("fit", wine_csv, "--rho-min", "alcohol=0.95", "--rho-min", "0.5")
     assert "have none" not in text
-
-
-def test_a_report_that_is_no_html_is_refused_before_any_work(main, tmp_path):
-    missing = tmp_path / "not there.csv"
-    for name in ("report.pdf", "report.docx", "report"):
-        status, _, err = main("fit", missing, "--report", tmp_path / name)
-        assert status == 2
-        assert "must end in .html" in err
-        assert "print it" in err
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_first_line_is_the_same_everywhere(main, answer, wine_csv, tmp_path):
-    from html import unescape
-
-    report = tmp_path / "report.html"
-    _, told = answer("fit", wine_csv, "--rho-min", "0.85", "--report", report)
-    _, text, _ = main("fit", wine_csv, "--rho-min", "0.85")
-    assert " ".join(text.split()).startswith(told["headline"])
-    assert told["headline"] in unescape(report.read_text())
-    assert json.dumps(told["measured"])
-    assert told["headline"].startswith("Largest correlation 0.86 → ")
-    assert told["headline"].endswith(" keep 0.850; 178 of 178 rows used.")
 
 
 def test_weighted_figures_are_called_so_wherever_they_stand(main, skewed_csv, tmp_path):

@@ -46,14 +46,6 @@ def test_inspect_as_json_has_everything(answer, wine, wine_csv):
     assert strongest["correlation"] == pytest.approx(R[i, j])
 
 
-def test_inspect_names_missing_rows_and_unused_columns(main, birds_csv):
-    status, out, _ = main("inspect", birds_csv)
-    assert status == 0
-    out = " ".join(out.split())
-    assert "lines 5, 12" in out
-    assert "island (not numbers)" in out
-
-
 def test_inspect_says_in_which_units_relations_hold(main, tmp_path):
     rows = np.random.default_rng(0).integers(0, 9, (30, 2))
     table = pd.DataFrame({"a": rows[:, 0], "b": rows[:, 1], "rest": 20 - rows.sum(axis=1)})
@@ -80,14 +72,6 @@ def test_long_names_leave_room_and_stay_apart(main, answer, tmp_path):
     assert answer("inspect", path)[1]["columns"][1]["name"] == names[1]
 
 
-def test_row_labels_are_called_so(main, tmp_path):
-    path = tmp_path / "labelled.csv"
-    path.write_text(",a,b\n0,2,3\n1,3,1\n2,1,1\n3,4,2\n")
-    status, out, _ = main("inspect", path)
-    assert status == 0
-    assert "Not used: the row labels." in out
-
-
 @pytest.mark.parametrize("columns", ["20", "40", "80"])
 def test_numbers_are_whole_on_a_narrow_screen(main, iris_csv, columns, monkeypatch):
     monkeypatch.setenv("COLUMNS", columns)
@@ -95,16 +79,6 @@ def test_numbers_are_whole_on_a_narrow_screen(main, iris_csv, columns, monkeypat
     assert status == 0
     assert "…" not in out
     assert "\n1.000000" in out
-
-
-def test_threshold(answer, main, wine_csv):
-    status, told = answer("threshold", wine_csv)
-    assert status == 0
-    assert told["certified"]
-    assert told["value"] == pytest.approx(0.826231, abs=5e-7)  # as in the paper
-    assert min(told["fidelity"].values()) >= told["lower"] - 1e-12
-    status, out, _ = main("threshold", wine_csv)
-    assert "0.826231" in out
 
 
 def test_frontier_as_table_and_picture(coral, wine, wine_csv, tmp_path):

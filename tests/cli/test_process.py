@@ -142,13 +142,6 @@ def test_one_screen_at_any_width(coral, wine_csv, columns):
     assert "0.670579" not in done.stdout
 
 
-def test_numbers_are_never_cut(coral, wine_csv):
-    narrow = coral("threshold", wine_csv, env={"COLUMNS": "12"}).stdout
-    wide = coral("threshold", wine_csv, env={"COLUMNS": "100"}).stdout
-    assert wide.count("0.826231 ") == narrow.count("0.826231 ") == 13
-    assert "0.2584" in narrow
-
-
 def test_an_old_terminal_gets_question_marks_instead_of_a_crash(coral, wine_csv):
     done = coral("inspect", wine_csv, env={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
     assert done.returncode == 0

@@ -64,12 +64,6 @@ def test_residuals_below_what_the_rank_allows_are_refused_in_words_of_the_comman
     assert "--max-correlation a larger number" in told.stderr
 
 
-def test_values_of_options_stand_apart_from_their_names(coral, survey):
-    told = coral("fit", survey[0] / "t.csv", "--covariance", " OAS ")
-    assert told.returncode == 2
-    assert "--covariance ' OAS '" in told.stderr
-
-
 def test_a_fit_without_an_output_says_that_nothing_was_written(main, wine_csv, tmp_path):
     assert "Nothing was written" in main("fit", wine_csv, "--rho-min", "0.9")[1]
     out = main("fit", wine_csv, "--rho-min", "0.9", "-o", tmp_path / "out.csv")[1]

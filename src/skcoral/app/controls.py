@@ -138,11 +138,15 @@ def choose_confidence(problem: Problem) -> None:
         "groups",
         "Rows that belong together",
         {"": "none: rows are independent"} | columns,
-        help="Rows of one cluster tell less than as many independent rows. Columns that are no "
-        "variables can name clusters.",
+        help="Rows of one cluster tell less than as many independent rows. Any column that is not "
+        "a variable can name clusters.",
     )
     if not current().groups:
-        st.caption(plain(sentences.clusters(problem.data.suggested_groups, "choose it here")))
+        suggested = problem.data.suggested_groups
+        how = "choose it here"
+        if suggested is not None and suggested[0] not in columns:
+            how = "take it out of the variables and choose it here"
+        st.caption(plain(sentences.clusters(suggested, how)))
 
 
 def choose_own_floors(problem: Problem) -> None:

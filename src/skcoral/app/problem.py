@@ -24,11 +24,8 @@ if TYPE_CHECKING:
 
 #: With which floors hold for the population, where that is asked for.
 CONFIDENCE = 0.95
-#: Variables of an ordinary table, so that a page of heat maps stays readable and every move of a
-#: slider is answered within a second.
+#: More of them would make heat maps unreadable, and moves of a slider longer than a second.
 MOST_VARIABLES = 100
-#: A table with few rows costs rows² × columns and may have more of them.
-_MOST_WIDE, _WIDE_COST = 1000, 5e6
 #: Modes that would keep other visitors waiting with more variables than these.
 LIMITS = {"support": 30, "max_vif": 30, "max_correlation": 60}
 #: The same where variables depend on each other: a limit on the correlation then takes minutes.
@@ -96,23 +93,14 @@ def pose(source: Source, settings: Settings) -> Problem:
     )
     with use(VISITOR):
         data = source.opened.choose(request)
-        most = most_variables(source)
-        if len(data.names) > most:
+        if len(data.names) > MOST_VARIABLES:
             raise InvalidTableError(
-                f"{source.label}: {len(data.names)} variables are chosen and {most} fit here.\n"
+                f"{source.label}: {len(data.names)} variables are chosen, and {MOST_VARIABLES} fit "
+                "here.\n"
                 "Choose fewer, or use the command: coral fit has no such limit."
             )
         _ = data.estimate  # within the limits of a visitor
     return Problem(key_of(source, settings), source, data)
-
-
-def most_variables(source: Source) -> int:
-    """How many variables can be solved for while a visitor waits."""
-    if not source.has_rows:
-        return MOST_VARIABLES
-    n_rows = source.opened.content.n_rows
-    affordable = int(min(_MOST_WIDE, _WIDE_COST / max(n_rows, 1) ** 2))
-    return affordable if affordable > max(n_rows, MOST_VARIABLES) else MOST_VARIABLES
 
 
 def variables(source: Source, settings: Settings) -> tuple[str, ...]:
@@ -126,14 +114,14 @@ def check_mode(problem: Problem, mode: str) -> None:
     """Refuse what is impossible for this table in this mode, or would take too long."""
     singular = problem.deficiency is not None
     if singular and mode in ("max_vif", "support"):
-        why = "every VIF is infinite" if mode == "max_vif" else "a support needs independent ones"
+        why = "every VIF is infinite" if mode == "max_vif" else "it needs variables that do not"
         raise InvalidArgumentError(
             f"“{MODES[mode]}” has no answer for variables that determine each other: {why}.\n"
             "Leave some of them out, choose shrunk correlations of rows in the side panel, or take "
             "another mode."
         )
     limits = LIMITS | (_SINGULAR_LIMITS if singular else {})
-    limit = limits.get(mode, most_variables(problem.source))
+    limit = limits.get(mode, MOST_VARIABLES)
     if len(problem.names) > limit:
         where = " that depend on each other" if singular and limit != LIMITS.get(mode) else ""
         raise InvalidArgumentError(
@@ -146,7 +134,7 @@ def check_mode(problem: Problem, mode: str) -> None:
 def curve_points(problem: Problem, criterion: str) -> int:
     """How many points of the frontier can be computed while a visitor waits."""
     if criterion == "squared":
-        return 25 if len(problem.names) <= MOST_VARIABLES and problem.deficiency is None else 7
+        return 25 if problem.deficiency is None else 7
     return next((n for limit, n in _FEW_POINTS if len(problem.names) <= limit), 0)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from skcoral.app.page import plain, remember, remember_table
-from skcoral.app.problem import MOST_VARIABLES, most_variables, variables
+from skcoral.app.problem import MOST_VARIABLES, variables
 from skcoral.app.settings import COVARIANCES, change, choose, current, put, start_over_for
 from skcoral.app.sources import ENDINGS, UPLOAD_MB, Source, example, read_file, sheets
 from skcoral.core.display import printable
@@ -93,27 +93,22 @@ def _preview(source: Source) -> None:
 
 
 def _choose_variables(source: Source) -> None:
-    """Let the visitor choose the variables, or what is left out where they are many."""
-    settings, most = current(), most_variables(source)
-    kept = list(variables(source, settings))
-    if not settings.without and len(kept) > most:
-        change(without=tuple(kept[most:]))
-        kept = kept[:most]
-        st.warning(f"The first {most} columns are taken; more do not fit here.")
+    """Let the visitor choose the variables."""
+    kept = list(variables(source, current()))
+    if len(kept) > MOST_VARIABLES:
+        more = kept[MOST_VARIABLES:]
+        change(without=(*current().without, *more))
+        kept = kept[:MOST_VARIABLES]
+        st.warning(f"The first {MOST_VARIABLES} columns are taken; more do not fit here.")
+    settings = current()
     offered = [name for name in source.names if name not in (settings.weights, settings.target)]
-    many = len(kept) > MOST_VARIABLES  # too many to be shown one by one
-    shown = [name for name in offered if name not in set(kept)] if many else kept
-    key = put("left_out" if many else "variables", shown)
 
     def take_over() -> None:
-        said, doubtful = {*st.session_state[key]}, source.opened.doubtful
-        chosen = {*offered} - said if many else said
-        left_out = (name for name in offered if name not in chosen)
+        said, doubtful = {*st.session_state["variables"]}, source.opened.doubtful
         change(
-            without=tuple(name for name in left_out if name not in doubtful),
-            include=tuple(name for name in doubtful if name in chosen),
+            without=tuple(n for n in offered if n not in said and n not in doubtful),
+            include=tuple(name for name in doubtful if name in said),
         )
 
-    count = f"({len(kept)} of {len(source.names)} columns of numbers)"
-    title = f"{'Leave out' if many else 'Variables'} {count}"
-    st.multiselect(title, offered, key=key, on_change=take_over)
+    title = f"Variables ({len(kept)} of {len(source.names)} columns of numbers)"
+    st.multiselect(title, offered, key=put("variables", kept), on_change=take_over)

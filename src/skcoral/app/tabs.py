@@ -10,9 +10,9 @@ import streamlit as st
 
 from skcoral.app import exports
 from skcoral.app.page import plain, show_picture
-from skcoral.app.problem import MOST_VARIABLES, Problem
+from skcoral.app.problem import Problem
 from skcoral.app.settings import current
-from skcoral.data.effects import Measured, strongest_pairs
+from skcoral.data.effects import Measured
 from skcoral.models.files import model_json
 from skcoral.show import svg
 from skcoral.show.report.facts import top_sources
@@ -20,7 +20,6 @@ from skcoral.stability import ConfidentFloors
 from skcoral.tables.transforming import output_figures
 from skcoral.workflow.fit import Fit
 
-_STRONGEST_PAIRS = 15
 _TABS = ("Correlations", "Outputs", "Downloads")
 
 
@@ -42,16 +41,10 @@ def _correlations(found: Measured) -> None:
     sides = zip(st.columns(2), ("Before", "After"), (found.before, found.after), strict=True)
     for column, title, M in sides:
         assert M is not None  # the app takes no more variables than it can show
-        pairs = strongest_pairs(M, _STRONGEST_PAIRS)
         with column:
-            st.markdown(f"**{title}**: largest |correlation| {abs(pairs[0][2]):.4f}")
-            if len(found.names) <= MOST_VARIABLES:
-                show_picture(svg.heat_map(M, found.names, f"Correlations {title.lower()}"))
-                continue
-            # A cell for each pair could not be read: the strongest pairs are listed instead.
-            named = [f"{found.names[i]} – {found.names[j]}" for i, j, _ in pairs]
-            correlations = [value for *_, value in pairs]
-            st.dataframe({"pair": named, "correlation": correlations}, hide_index=True)
+            largest = np.abs(M - np.eye(len(M))).max()
+            st.markdown(f"**{title}**: largest |correlation| {largest:.4f}")
+            show_picture(svg.heat_map(M, found.names, f"Correlations {title.lower()}"))
 
 
 def _outputs(fit: Fit) -> None:
@@ -84,8 +77,6 @@ def _outputs(fit: Fit) -> None:
     )
     if hasattr(fit.model, "confidence_"):
         _population(fit.model.confidence_)
-    if len(result.names) > MOST_VARIABLES:
-        return
     top = float(np.abs(result.T).max()) or 1.0
     with st.columns([3, 2])[0]:
         show_picture(svg.heat_map(result.T, result.names, "Coefficients", top=top))

@@ -11,7 +11,6 @@ from skcoral import api
 from skcoral.app import controls, tabs
 from skcoral.app.page import in_words, leave_out_button, plain, show_picture
 from skcoral.app.problem import (
-    MOST_VARIABLES,
     Problem,
     arguments,
     check_mode,
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from skcoral.core.results import Frontier
 
 _MOST_BARS = 22  # rows of a picture that stand on the page without a scrollbar
-_LISTED = 20  # weakest of many outputs
 
 
 @st.fragment
@@ -191,16 +189,8 @@ def _say(problem: Problem, fit: Fit, chosen: dict[str, Any]) -> None:
 
 
 def _fidelities(problem: Problem, fit: Fit) -> None:
-    """What each output keeps: a picture, or the weakest of many outputs."""
+    """What each output keeps, and what the classical methods would."""
     measured, result = fit.measured, fit.model.result_
-    if len(problem.names) > MOST_VARIABLES:
-        weakest = np.argsort(measured.fidelity, kind="stable")[:_LISTED]
-        kept = [round(float(measured.fidelity[j]), 4) for j in weakest]
-        st.markdown(f"The weakest of {len(problem.names):,} outputs:")
-        st.dataframe(
-            {"output": [problem.names[j] for j in weakest], "fidelity": kept}, hide_index=True
-        )
-        return
     others = {}
     if problem.deficiency is None:  # the classical methods need all directions
         others = problem.remember("baselines", lambda: baseline_fidelities(problem.R))

@@ -51,20 +51,17 @@ def copyable(line: str) -> None:
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, stderr: bool = False) -> None:
     """Print a table: the first column is a name, the others are numbers; these are never cut."""
-    gap = 1 if _width() < 60 else 2
     columns = list(zip(header, *rows, strict=True))
     widths = [max(map(_cells, column)) for column in columns[1:]]
-    # Names give way to numbers; below six letters they would no longer tell rows apart.
-    room = max(6, min(40, _width() - sum(widths) - gap * len(widths)))
-    if all(name.replace(".", "").isdigit() for name in columns[0][1:]):
-        room = 40
+    # Names give way to numbers, and to a floor in their place only from ten letters on.
+    room = max(10, min(40, _width() - sum(widths) - 2 * len(widths)))
     names = [shortened(printable(name), room) for name in columns[0]]
     widths = [max(map(_cells, names)), *widths]
     out = sys.stderr if stderr else sys.stdout
     for name, row in zip(names, (header, *rows), strict=True):
         line = name + " " * (widths[0] - _cells(name))
         for text, width in zip(row[1:], widths[1:], strict=True):
-            line += " " * (gap + width - _cells(text)) + text
+            line += " " * (2 + width - _cells(text)) + text
         out.write(line.rstrip() + "\n")
 
 

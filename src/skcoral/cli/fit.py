@@ -14,7 +14,7 @@ from skcoral.cli import console
 from skcoral.cli.loading import floors_by_name, load, notes, read_support, record
 from skcoral.cli.outputs import all_or_none, check_ending, check_output, destination
 from skcoral.cli.parser import UsageError, spelled
-from skcoral.cli.run import NOT_CERTIFIED, OK, NotCertifiedError, in_options
+from skcoral.cli.run import NOT_CERTIFIED, OK, in_options
 from skcoral.estimator.settings import check_target
 from skcoral.models import save_model
 from skcoral.show import sentences
@@ -28,6 +28,12 @@ _MOST_REPORTED = 10_000
 _LONGEST_TABLE = 60  # variables that are listed one by one
 #: What is told of a result as it is.
 _OF_RESULT = ("criterion", "objective", "lower_bound", "gap", "rank", "status")
+
+
+class FailedCheckError(UsageError):
+    """The answer failed its independent check, and nothing was written."""
+
+    status = NOT_CERTIFIED
 
 
 def fit(options: Namespace) -> int:
@@ -44,7 +50,7 @@ def fit(options: Namespace) -> int:
         _check_size(options, data)
         fitted = data.fit(_settings(options, data.names), groups=options.groups)
         if not fitted.check.passed:
-            raise NotCertifiedError(
+            raise FailedCheckError(
                 f"{data.table.label}: the result failed its independent check "
                 f"({'; '.join(fitted.check.problems)}), so nothing was written.\n"
                 "Try --covariance LedoitWolf or fewer columns: the columns are nearly dependent."

@@ -171,7 +171,7 @@ def _show(record: dict[str, Any], data: Dataset, th: Threshold | None) -> None:
     say_threshold(th)
     console.say("")
     console.table(
-        ("method, residual zero", "weakest", "mean fidelity"),
+        ("exact method", "weakest", "mean fidelity"),
         [
             (name, console.number(f["min_fidelity"]), console.number(f["mean_fidelity"]))
             for name, f in record["methods"].items()

@@ -16,7 +16,9 @@ Settings = dict[str, Any]
 
 
 class UsageError(Exception):
-    """The command was used wrongly; two lines say how."""
+    """The command was used wrongly, or has no answer to give; two lines say how."""
+
+    status = 2
 
 
 def _number(low: int, high: int | None = None) -> Callable[[str], int]:
@@ -55,12 +57,12 @@ PANELS: dict[str, dict[str, Settings]] = {
             type=float,
         ),
         "--max-vif": _option(
-            "Largest VIF allowed in the outputs: the highest floor that reaches it.",
+            "Largest VIF allowed in the outputs; the floor is then as high as possible.",
             "NUMBER",
             type=float,
         ),
         "--max-correlation": _option(
-            "Largest |correlation| allowed in the outputs: the highest floor for it.",
+            "Largest |correlation| allowed in the outputs; the floor is as high as possible.",
             "NUMBER",
             type=float,
         ),
@@ -70,26 +72,32 @@ PANELS: dict[str, dict[str, Settings]] = {
             default="squared",
         ),
         "--support": _option(
-            "Allowed coefficients: a file of 0 and 1 or of pairs, or |correlation| > NUMBER.",
+            "Which sources may enter which outputs: a file, or |correlation| > NUMBER.",
             "FILE|NUMBER",
         ),
         "--confidence": _option(
-            "Raise the floors so that the population keeps them, such as 0.95.", "LEVEL", type=float
+            "Raise the floors until the population keeps them with this confidence.",
+            "LEVEL",
+            type=float,
         ),
-        "--groups": _option("Clusters: rows of one count as one observation.", "COLUMN"),
+        "--groups": _option(
+            "Column of clusters, each of which counts as one observation.", "COLUMN"
+        ),
     },
     "Data": {
-        "--target": _option("Outcome: no variable, left as it is.", "NAME"),
+        "--target": _option("Column of the outcome: not a variable, left as it is.", "NAME"),
         "--columns": _option(
             "Variables, by comma or repeated [all numeric].", "NAMES", action="append"
         ),
         "--exclude": _option("Columns that are not variables.", "NAMES", action="append"),
         "--include": _option(
-            "Variables although they look like ids or years.", "NAMES", action="append"
+            "Columns that are variables although they look like ids or years.",
+            "NAMES",
+            action="append",
         ),
         "--weights": _option("Column of row weights (survey weights).", "NAME"),
         "--covariance": _option(
-            "Correlations by an estimator of scikit-learn: LedoitWolf, …", "NAME"
+            "Estimator of scikit-learn for the correlations: LedoitWolf, …", "NAME"
         ),
         "--matrix": _option(
             "The file holds a correlation or covariance matrix [recognised].",
@@ -103,7 +111,7 @@ PANELS: dict[str, dict[str, Settings]] = {
             "Column of groups with windows of their own; repeatable.", "NAME", action="append"
         ),
         "--lag": _option(
-            "1: the window of a row ends before it; no look-ahead.",
+            "1: the window of a row ends with the row before it.",
             "ROWS",
             type=_number(0),
             default=0,

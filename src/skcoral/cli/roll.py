@@ -63,8 +63,8 @@ def _show(run: RollingPass, options: Namespace, written: Sequence[Any]) -> None:
     groups = f" in {len(run.groups):,} groups" if options.by else ""
     if not kinds:
         kinds = (
-            f"no row ends a window of {options.window} with enough complete rows; choose "
-            "a shorter --window or a smaller number of --min-rows (all rows by default)"
+            f"no window of {options.window} has enough complete rows; choose a shorter --window or "
+            "a smaller --min-rows (without it, a window needs all of its rows)"
         )
     why = ", ".join(f"{n:,} {reason}" for reason, n in run.without.most_common())
     bounds = [run.least["threshold"], largest["threshold"]]

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from skcoral.cli.parser import UsageError, make_parser
 from skcoral.core.display import printable
+from skcoral.core.files import written_files
 from skcoral.exceptions import (
     CertificateError,
     CoralError,
@@ -47,10 +48,6 @@ _FILE_REMEDIES = {
     PermissionError: "Choose a file or folder that you may use.",
     IsADirectoryError: "Name a file in it.",
 }
-
-
-class NotCertifiedError(Exception):
-    """The answer failed its independent check, and nothing was written."""
 
 
 def run(arguments: list[str]) -> int:
@@ -104,9 +101,7 @@ def _call(arguments: list[str]) -> int:
 def _explain(error: BaseException) -> tuple[str, int] | None:
     """Two lines about an expected failure, and the exit status; None for a bug."""
     if isinstance(error, UsageError):
-        return str(error), USAGE
-    if isinstance(error, NotCertifiedError):
-        return str(error), NOT_CERTIFIED
+        return str(error), error.status
     if isinstance(error, KeyboardInterrupt):
         return f"interrupted.\n{_what_is_written()}", INTERRUPTED
     if isinstance(error, CoralError):
@@ -133,10 +128,8 @@ def _two_lines(error: CoralError) -> str:
         first, _, rest = message.partition("\n")
         return f"{first}\n{' '.join(rest.split())}"
     if isinstance(error, SingularCorrelationError):
-        said, takes, remedy = message.partition(" Full rank takes ")
-        if not error.relations:  # the rows are too few
-            return f"{said}\n{takes.strip()} {remedy}"
-        return f"{said}\n{without(error.redundant)}, or shrink them (--covariance LedoitWolf)."
+        how = without(error.redundant) if error.relations else "Give more rows or fewer columns"
+        return f"{message}\n{how}, or shrink the correlations (--covariance LedoitWolf)."
     return f"{message}\n{next(r for kind, r in _REMEDIES.items() if isinstance(error, kind))}"
 
 
@@ -179,9 +172,8 @@ def _terminate(number: int, frame: Any) -> NoReturn:
 
 
 def _what_is_written() -> str:
-    """Which output files are in place, without loading what would write them."""
-    staging = sys.modules.get("skcoral.core.files")
-    written = staging.written_files() if staging is not None else []
+    """Which output files are in place."""
+    written = written_files()
     if not written:
         return "No output file was written or changed."
     return f"The output had been written before: {', '.join(written)}."

@@ -14,7 +14,7 @@ from skcoral.core.solution import Budget, VifLimit
 from skcoral.exceptions import CertificateError
 from skcoral.show import sentences
 
-_SAME = "Give the options of the fit: --covariance, --weights."
+_SAME = "Give --covariance and --weights as in the fit."
 
 
 def verify(options: Namespace) -> int:

@@ -89,8 +89,7 @@ def rank(result: Decorrelation) -> str:
         return ""
     return (
         f"{result.deficiency} The largest coefficient of the transformation is "
-        f"{result.amplification:.3g}: it multiplies rounding errors, and deviations of new rows "
-        "that these rows do not show."
+        f"{result.amplification:.3g}; rounding errors can grow by this factor."
     )
 
 

@@ -142,10 +142,14 @@ class Dataset:
 
     @cached_property
     def suggested_groups(self) -> tuple[str, int] | None:
-        """The text column whose labels repeat and may name clusters, with the number of labels."""
+        """The column whose labels repeat and may name clusters, with the number of labels.
+
+        It holds text, or numbers under the name of an id that come again and again.
+        """
         repeated: dict[str, int] = {}
         for column in self.content.columns:
-            if column.kind == "text" and column.name and column.name != self.request.target:
+            named = column.kind == "text" or column.watch.repeats_ids(column.name)
+            if named and column.name and column.name != self.request.target:
                 labels = [label for label in labels_of(self.table.cells(column.name)) if label]
                 if _FEWEST_GROUPS <= len(set(labels)) <= len(labels) / 2:
                     repeated[column.name] = len(set(labels))
