@@ -38,8 +38,6 @@ class SingularCorrelationError(InvalidCorrelationError):
     ----------
     relations : list of str
         One readable linear relation per null direction, such as ``"total = a + b"``.
-    variables : list of str
-        The variables that take part in them.
     redundant : list of str
         Variables that the others determine, one per relation: without them nothing is dependent.
     """
@@ -48,12 +46,10 @@ class SingularCorrelationError(InvalidCorrelationError):
         self,
         message: str,
         relations: list[str] | None = None,
-        variables: list[str] | None = None,
         redundant: list[str] | None = None,
     ) -> None:
         super().__init__(message)
         self.relations = relations or []
-        self.variables = variables or []
         self.redundant = redundant or []
 
 

@@ -72,7 +72,6 @@ def test_linear_relations_are_reported_in_the_tables_units(dtype):
     X = np.column_stack([X, X[:, 0] + X[:, 1]])
     with pytest.raises(SingularCorrelationError) as caught:
         estimate(Moments.from_rows(X, names=["a", "b", "c", "total"]))
-    assert set(caught.value.variables) == {"a", "b", "total"}
     same = ["`total` = `a` + `b`", "`a` = -`b` + `total`", "`b` = -`a` + `total`"]
     assert any(relation in str(caught.value) for relation in same)
     assert "`c`" not in str(caught.value)

@@ -97,9 +97,8 @@ def test_constant_duplicated_and_dependent_columns(wine):
     with pytest.raises(SingularCorrelationError, match="`again` = `ash`"):
         CORAL(on_singular="raise").fit(wine.assign(again=wine["ash"]))
     total = wine.assign(total=wine["ash"] + wine["hue"])
-    with pytest.raises(SingularCorrelationError, match=r"`total`.*dropping") as caught:
+    with pytest.raises(SingularCorrelationError, match=r"`total`.*dropping"):
         CORAL(on_singular="raise").fit(total)
-    assert set(caught.value.variables) == {"total", "ash", "hue"}
     CORAL(covariance=ShrunkCovariance(shrinkage=0.01)).fit(total)
 
 

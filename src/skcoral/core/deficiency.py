@@ -158,7 +158,6 @@ class Deficiency:
         return SingularCorrelationError(
             f"{what} needs a correlation matrix of full rank. {reason}. Full rank takes {remedy}.",
             relations=[str(relation) for relation in self.relations],
-            variables=list(dict.fromkeys(name for one in self.relations for name in one.names)),
             redundant=self.redundant,
         )
 
