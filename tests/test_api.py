@@ -16,7 +16,6 @@ from skcoral import decorrelate, frontier, maximize_fidelity, threshold
 from skcoral.certificates import check
 from skcoral.datasets import load_wine
 from skcoral.exceptions import (
-    CoralError,
     InvalidArgumentError,
     InvalidCorrelationError,
 )
@@ -63,31 +62,30 @@ ONES = np.ones((13, 13))
 
 
 @pytest.mark.parametrize(
-    ("error", "arguments"),
+    "arguments",
     [
-        (InvalidArgumentError, {"rho_min": 1.1}),
-        (InvalidArgumentError, {"rho_min": {"nothing": 0.5}}),
-        (InvalidArgumentError, {"rho_min": pd.Series([0.5, 0.9], ["hue", "hue"])}),
-        (InvalidArgumentError, {"anchors": np.ones((13, 2))}),
-        (InvalidArgumentError, {"anchors": "x"}),
-        (InvalidArgumentError, {"criterion": "cubed"}),
-        (InvalidArgumentError, {"tol": 0}),
-        (InvalidArgumentError, {"max_iter": 1.5}),
-        (InvalidArgumentError, {"n_starts": 0}),  # also where no starts are needed
-        (InvalidArgumentError, {"random_state": "a"}),
-        (InvalidArgumentError, {"pair_weights": -ONES}),
-        (InvalidArgumentError, {"pair_weights": NAMED.iloc[:, :5]}),
-        (InvalidArgumentError, {"support": np.eye(13, dtype=bool), "pair_weights": ONES}),
-        (InvalidArgumentError, {"bounds": 3}),
-        (InvalidArgumentError, {"bounds": (np.zeros((2, 2)), np.ones((2, 2)))}),
-        (InvalidArgumentError, {"bounds": (np.nan * ONES, ONES)}),
-        (InvalidArgumentError, {"bounds": ("a", "b")}),
+        {"rho_min": 1.1},
+        {"rho_min": {"nothing": 0.5}},
+        {"rho_min": pd.Series([0.5, 0.9], ["hue", "hue"])},
+        {"anchors": np.ones((13, 2))},
+        {"anchors": "x"},
+        {"criterion": "cubed"},
+        {"tol": 0},
+        {"max_iter": 1.5},
+        {"n_starts": 0},  # also where no starts are needed
+        {"random_state": "a"},
+        {"pair_weights": -ONES},
+        {"pair_weights": NAMED.iloc[:, :5]},
+        {"support": np.eye(13, dtype=bool), "pair_weights": ONES},
+        {"bounds": 3},
+        {"bounds": (np.zeros((2, 2)), np.ones((2, 2)))},
+        {"bounds": (np.nan * ONES, ONES)},
+        {"bounds": ("a", "b")},
     ],
     ids=str,
 )
-def test_odd_arguments_are_refused(error: type[CoralError], arguments: dict[str, object]) -> None:
-    assert issubclass(error, CoralError)
-    with pytest.raises(error):
+def test_odd_arguments_are_refused(arguments: dict[str, object]) -> None:
+    with pytest.raises(InvalidArgumentError):
         decorrelate(NAMED, **{"rho_min": 0.9, **arguments})
 
 
