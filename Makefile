@@ -63,9 +63,9 @@ cov: $(READY)
 	$(LINES) $(BIN)/python -m coverage combine --quiet --append
 	$(LINES) $(BIN)/python -m coverage report --skip-covered --sort=cover
 
-# What failed the last time comes first, then what was edited last.
+# What failed the last time comes first, then what was edited last; a file stays in one process, for its fixtures.
 unit: $(READY)
-	$(ONE_THREAD) $(BIN)/python $(PYTEST) -p no:benchmark -n $(WORKERS) --failed-first --new-first -m "not slow and not site"
+	$(ONE_THREAD) $(BIN)/python $(PYTEST) -p no:benchmark -n $(WORKERS) --dist loadfile --failed-first --new-first -m "not slow and not site"
 
 # A warning is an error: an unknown reference, an example that fails, a page that nothing leads to.
 docs: $(READY)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skcoral.core.arrays import Array, Frozen
-from skcoral.core.display import Drawn
+from skcoral.core.display import Drawn, short
 from skcoral.core.tolerances import EXACT_TOL
 from skcoral.core.validation import check_count, check_number, listing
 from skcoral.data.effects import rounded_down
@@ -100,11 +100,14 @@ class ConfidentFloors(Drawn, Frozen):
         if (self.lower < self.rho_min - 1e-4).any():
             level = f"at least {rounded_down(float(self.lower.min()), 3):.3f} (below a floor asked)"
         raised = self.floors[self.rho_min > 0.0]
+        left, plain = (short(value, EXACT_TOL) for value in (self.objective, self.objective_plain))
+        cost = f"{left} instead of {plain}"
+        if left == plain:
+            cost = f"{left}, as with the floors asked for"
         said = (
             f"With a confidence of approximately {self.confidence:.4g}, all fidelities in the "
             f"population are {level}, for which the floors are raised to {_span(raised)} "
-            f"(estimated from {self.about}, taken as independent). The residual is "
-            f"{self._residuals()}."
+            f"(estimated from {self.about}, taken as independent). The residual is {cost}."
         )
         if self.residual_bound is not None and len(self.names) > 1:
             bound = -rounded_down(-float(self.residual_bound.max()), 2)  # rounded up
@@ -136,15 +139,6 @@ class ConfidentFloors(Drawn, Frozen):
         if self.residual_bound is not None:
             columns["residual_bound"] = self.residual_bound
         return "variable", self.names, columns
-
-    def _residuals(self) -> str:
-        """The residual at these floors, beside that at the floors asked for."""
-        raised, plain = _residual(self.objective), _residual(self.objective_plain)
-        return (
-            f"{raised}, as with the floors asked for"
-            if raised == plain
-            else f"{raised} instead of {plain}"
-        )
 
 
 def confident_floors(
@@ -280,10 +274,6 @@ def check_confidence(confidence: Any) -> float:
     return check_number(
         "confidence", confidence, f"above 0 and at most {_HIGHEST}", lambda v: 0.0 < v <= _HIGHEST
     )
-
-
-def _residual(value: float) -> str:
-    return "0" if value < EXACT_TOL else f"{value:.4g}"
 
 
 def _span(values: Array) -> str:
