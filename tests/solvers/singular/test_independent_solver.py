@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import conic
-from skcoral.solvers.singular.caps import on_caps
-from skcoral.solvers.singular.descent import descend, squares
+from skcoral.solvers.singular.caps import descend_on_caps, on_caps, squares
 from skcoral.solvers.singular.dual import maximise_bound
 from skcoral.solvers.singular.lifted import lifted_dual
 from skcoral.solvers.singular.point import Curvature, frame_point
@@ -120,7 +119,7 @@ def test_no_start_goes_below_the_bound_or_an_optimum(tables, kind, size, p, floo
     assert ((A * answer.U).sum(axis=0) >= floors - 1e-12).all()
     assert answer.objective == pytest.approx(squares(answer.U), rel=1e-12)
     starts = on_caps(A, A + rng.normal(size=(4, *A.shape)), floors)
-    values = descend(A, starts, floors, bound=0.0, goal=1e-12, max_iter=200)[1]
+    values = descend_on_caps(A, starts, floors, bound=0.0, goal=1e-12, max_iter=200)[1]
     assert (values >= answer.lower_bound - 1e-9 * np.maximum(1.0, values)).all()
     if answer.certified:
         assert (values >= answer.objective - 1e-7 * np.maximum(1.0, values)).all()

@@ -16,8 +16,7 @@ from skcoral.certificates import certificate_text, check, parse_certificate, pro
 from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 from skcoral.solvers.singular import rank_bound
-from skcoral.solvers.singular.caps import on_caps
-from skcoral.solvers.singular.descent import squares
+from skcoral.solvers.singular.caps import on_caps, squares
 from skcoral.solvers.singular.lifted import lifted_dual
 from skcoral.solvers.singular.rank_bound import RankBound
 from skcoral.solvers.singular.rank_point import LargestSquares, occupations

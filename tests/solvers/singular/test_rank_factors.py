@@ -13,8 +13,7 @@ from skcoral import CORAL
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
 from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
-from skcoral.solvers.singular.caps import on_caps
-from skcoral.solvers.singular.descent import squares
+from skcoral.solvers.singular.caps import on_caps, squares
 from skcoral.solvers.singular.problem import Answer, FrameProblem
 from skcoral.solvers.singular.rank_bound import multipliers_of_outputs
 

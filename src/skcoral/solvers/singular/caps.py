@@ -1,14 +1,20 @@
-"""Outputs that are feasible: unit vectors ``u_j`` with ``a_jᵀu_j ≥ ρ_j``, in r dimensions."""
+"""Outputs in r dimensions: unit vectors ``u_j`` with ``a_jᵀu_j ≥ ρ_j``, and descent among them.
+
+The caps are not convex, but the dual says how far down there is to go.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from skcoral.core.arrays import Array, column_dots, column_parts, to_device
+from skcoral.core.arrays import Array, column_dots, column_parts, inner, to_device
+from skcoral.solvers.descent import Index, Smooth, descend, inners
 
 _EPS = float(np.finfo(np.float64).eps)
+_STALL = 1e-9  # progress, relative to the value, that counts as none
 
 
 def on_caps(A: Any, V: Any, floors: Array, *, room: float = 0.0) -> Any:
@@ -42,3 +48,62 @@ def _on_caps(A: Any, V: Any, floors: Array, room: float) -> Any:
         sine = np.sqrt(np.maximum((1.0 - cosine) * (1.0 + cosine), 0.0))
         factor = np.where(nothing | (cosine >= 1.0), 0.0, sine / np.where(nothing, 1.0, across))
     return to_device(cosine[..., None, :], V) * A + to_device(factor[..., None, :], V) * away
+
+
+def squares(U: Any) -> float:
+    """Sum of the squared correlations of the columns over the pairs, ``½(‖UUᵀ‖² - p)``."""
+    F = U @ U.T
+    return 0.5 * (inner(F, F) - float(U.shape[1]))
+
+
+def squares_and_gradients(U: Any, _: Index | None = None) -> tuple[Array, Any, Array]:
+    """The sums of squares of stacked outputs, their gradients, and the sums once more.
+
+    The gradients are along the sphere: the radial part would limit the length of the steps.
+    """
+    F = U @ (U.mT if hasattr(U, "mT") else np.swapaxes(U, -1, -2))
+    gradient = (2.0 * F) @ U
+    gradient -= to_device(column_dots(U, gradient)[:, None, :], U) * U
+    values = 0.5 * (inners(F, F) - U.shape[-1])
+    return values, gradient, values
+
+
+def descend_on_caps(
+    A: Any,
+    starts: Any,
+    floors: Array,
+    smooth: Smooth = squares_and_gradients,
+    *,
+    bound: float,
+    goal: float,
+    max_iter: int,
+    step: Array | None = None,
+    patience: int = 50,
+    enough: Callable[[Array], Array] | None = None,
+) -> tuple[list[Any], Array, int]:
+    """:func:`descend` from feasible ``starts`` (k, r, p); ``floors`` may be a row for each."""
+    if enough is None:
+
+        def enough(v: Array) -> Array:
+            return np.minimum(1e-3 * (v - bound), _STALL * np.maximum(1.0, np.abs(v)))
+
+    if step is None:  # relative to ν = p/r, the gradient 2FU changes by about one per unit of U
+        step = np.full(starts.shape[0], 0.25 * A.shape[0] / A.shape[1])
+    each = np.broadcast_to(floors, (starts.shape[0], starts.shape[-1]))
+    return descend(
+        starts,
+        smooth,
+        lambda V, live: on_caps(A, V, each[live]),
+        step=step,
+        max_iter=max_iter,
+        patience=patience,
+        enough=enough,
+        bound=bound,
+        goal=goal,
+    )
+
+
+def descend_one(A: Any, U: Any, floors: Array, **limits: Any) -> tuple[Any, float, int]:
+    """:func:`descend_on_caps` from one start (r, p), in any library."""
+    best, values, used = descend_on_caps(A, U[None, ...], floors, **limits)
+    return best[0], float(values[0]), used

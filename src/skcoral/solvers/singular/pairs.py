@@ -13,7 +13,8 @@ import numpy as np
 
 from skcoral.core.arrays import Array
 from skcoral.core.criteria import Criterion
-from skcoral.solvers.singular.descent import descend
+from skcoral.solvers.descent import Index
+from skcoral.solvers.singular.caps import descend_on_caps
 
 _BLOCK = 512  # columns at a time
 _PATIENCE = 25  # steps after which progress is looked at
@@ -85,11 +86,13 @@ def descend_pairs(
         def enough(value: Array, gain: float = gain) -> Array:
             return gain * np.maximum(np.abs(value), 1e-12)
 
-        def smooth(U: Array, width: float = width) -> tuple[Array, Array, Array]:
+        def smooth(
+            U: Array, _: Index | None = None, width: float = width
+        ) -> tuple[Array, Array, Array]:
             return _smoothed(U, criterion, pair_weights, width)
 
         steepest = np.linalg.norm(smooth(best)[1], axis=1).max(axis=1)
-        points, values, count = descend(
+        points, values, count = descend_on_caps(
             A,
             best,
             floors,

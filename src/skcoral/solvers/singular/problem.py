@@ -16,8 +16,7 @@ from skcoral.core.problem import Callback
 from skcoral.core.solution import Certificate
 from skcoral.core.tolerances import OPTIMAL_GAP
 from skcoral.exceptions import CertificateError
-from skcoral.solvers.singular.caps import on_caps
-from skcoral.solvers.singular.descent import squares
+from skcoral.solvers.singular.caps import on_caps, squares
 from skcoral.solvers.singular.lifted import lifted_dual
 from skcoral.solvers.singular.pairs import criterion_of, descend_pairs
 from skcoral.solvers.singular.rank_bound import RankBound, multipliers_of_outputs

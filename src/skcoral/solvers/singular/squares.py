@@ -10,8 +10,7 @@ import numpy as np
 from skcoral.core.arrays import Array
 from skcoral.core.lowrank import welch
 from skcoral.core.problem import Callback
-from skcoral.solvers.singular.caps import on_caps
-from skcoral.solvers.singular.descent import descend, descend_one, squares
+from skcoral.solvers.singular.caps import descend_on_caps, descend_one, on_caps, squares
 from skcoral.solvers.singular.dual import FrameDual, maximise_bound
 
 _FIRST = 60  # gradients that are spent on the rank bound before the dual is asked
@@ -88,7 +87,9 @@ def lowest(
     used = 0
     for max_iter, count in _STAGES:
         starts = starts[:count]
-        points, values, more = descend(A, starts, floors, bound=bound, goal=goal, max_iter=max_iter)
+        points, values, more = descend_on_caps(
+            A, starts, floors, bound=bound, goal=goal, max_iter=max_iter
+        )
         starts = np.stack([points[k] for k in np.argsort(values, kind="stable")])
         used += more
     return starts[0], used

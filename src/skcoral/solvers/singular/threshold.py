@@ -20,8 +20,7 @@ from skcoral.bounds.frame import threshold_bound
 from skcoral.core.arrays import Array, diagonal, library, to_device, to_host
 from skcoral.core.lowrank import welch
 from skcoral.core.solution import Certificate
-from skcoral.solvers.singular.caps import on_caps
-from skcoral.solvers.singular.descent import descend, squares_and_gradients
+from skcoral.solvers.singular.caps import descend_on_caps, on_caps, squares_and_gradients
 from skcoral.solvers.singular.dual import FrameDual, matrix_of, maximise_bound
 from skcoral.solvers.singular.point import frame_point
 
@@ -183,7 +182,7 @@ def _descended(
     ``first`` ends with the first tight frame.
     """
     least = welch(A.shape[1], A.shape[0])
-    points, values, steps = descend(
+    points, values, steps = descend_on_caps(
         A,
         on_caps(A, U, floors),
         floors,

@@ -19,19 +19,19 @@ from skcoral.core.criteria import Criterion
 from skcoral.core.measures import residual_by
 from skcoral.core.solution import Solution
 from skcoral.exceptions import InfeasibleError, InvalidArgumentError
+from skcoral.solvers.descent import Index
 from skcoral.solvers.support.bounded_columns import Column, feasible_column, nearest_column
-from skcoral.solvers.support.caps import Caps, fold, unfold
+from skcoral.solvers.support.caps import Caps
 from skcoral.solvers.support.interior_point import Intervals, refine
 from skcoral.solvers.support.objectives import (
     Loss,
     absolute_loss,
-    on_spheres,
+    descended,
     power_loss,
     residuals,
     squared_loss,
 )
 from skcoral.solvers.support.pattern import Mask
-from skcoral.solvers.support.quasi_newton import Rows, descend
 from skcoral.solvers.support.search import distinct, random_starts
 from skcoral.solvers.support.solver import SupportProblem, solve_unbounded
 
@@ -43,6 +43,7 @@ _LOSSES: dict[str, list[Loss]] = {
     "worst": [squared_loss] * 2 + [power_loss(q) for q in (6.0, 12.0, 30.0, 80.0, 200.0)],
     "absolute": [squared_loss] * 2 + [absolute_loss(w) for w in (0.1, 0.03, 0.01, 3e-3, 1e-3)],
 }
+_STEPS, _FINE = 120, 1e-7  # of a descent at most, and the relative gain that ends it
 _REPAIRED = 6  # candidates that are made feasible and refined
 _LARGEST_NEWTON = 700  # coefficients, one equation each
 _WIDTHS = (1e-3, 1e-6, 1e-9)  # of the room that the interior-point method has, in turn
@@ -91,7 +92,7 @@ def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Soluti
     stack = np.concatenate((np.stack((free.T, safe)), warm))
     rng = np.random.default_rng(problem.random_state)
     drawn = random_starts(space, max(problem.n_starts - 2, 0), rng)
-    starts = np.concatenate((unfold(space, space.points(stack), 1e-2), drawn))
+    starts = space.onto_caps(np.concatenate((space.points(stack), drawn)))
     points = _augmented(space, starts, lower, upper, criterion)
     candidates = [safe, *[w for w in warm if _inside(problem, w, lower, upper)]]
     nearest = [
@@ -140,23 +141,21 @@ def _augmented(
     multipliers = np.zeros((len(starts), *low.shape))
     weight = 5.0
 
-    def excess(U: Array, rows: Rows) -> Array:
+    def excess(U: Array, rows: Index) -> Array:
         """By how much shifted coefficients leave their intervals, times the weight."""
         t = np.matmul(U.swapaxes(0, 1), space.axes).swapaxes(0, 1)
         moved = t + multipliers[rows] / weight
         return np.asarray(weight * (moved - np.clip(moved, low, high)))
 
-    def penalty(U: Array, rows: Rows) -> tuple[Array, Array]:
+    def penalty(U: Array, rows: Index) -> tuple[Array, Array]:
         outside = excess(U, rows)
         value = np.einsum("spm,spm->s", outside, outside) / (2.0 * weight)
         back = np.matmul(outside.swapaxes(0, 1), space.axes.swapaxes(1, 2))
         return value, back.swapaxes(0, 1)
 
-    X = U = starts
+    U = starts
     for loss in _LOSSES[criterion]:
-        function = on_spheres(space, loss, penalty)
-        X = descend(function, X.reshape(len(X), -1), tol=1e-7, max_iter=80).Z.reshape(starts.shape)
-        U = fold(space, X / np.linalg.norm(X, axis=2, keepdims=True))
+        U, _ = descended(space, loss, U, tol=_FINE, max_iter=_STEPS, penalty=penalty)
         multipliers = excess(U, np.arange(len(U)))
         weight *= 3.0
     return U

@@ -79,16 +79,19 @@ class Caps:
 
     def points(self, T: Array) -> Array:
         """Points (S, k, m) of coefficients (S, p, k): masked, rescaled, and put on their caps."""
-        return self.onto_caps(self.coordinates(T))
+        return self.upright(self.coordinates(T))
+
+    def upright(self, U: Array) -> Array:
+        """Points of the caps with positive fidelities: a sign changes the size of no residual."""
+        return self.onto_caps(U * np.where(U[..., :1] < 0, -1.0, 1.0))
 
     def onto_caps(self, U: Array) -> Array:
-        """Nearest unit vectors with first entry at least the floor; a sign change is free."""
+        """Nearest unit vectors with first entry at least the floor, if there is one."""
         length = np.linalg.norm(U, axis=2, keepdims=True)
         pole = np.zeros(self.m)
         pole[0] = 1.0
         U = np.where(length > 0, U / np.where(length > 0, length, 1.0), pole)
-        U = U * np.where(U[..., :1] < 0, -1.0, 1.0)
-        low = self.height(U) < 0
+        low = (self.height(U) < 0) & (self.floors > 0)
         if low.any():
             rest = U[..., 1:]
             room = np.sqrt(self.spread)
@@ -98,6 +101,14 @@ class Caps:
             U = np.concatenate(
                 (np.where(low, self.floors, U[..., 0])[..., None], rest * factor[..., None]), axis=2
             )
+        return U
+
+    def spread_out(self, X: Array) -> Array:
+        """Points all over the caps from ones all over the spheres: ``f = ρ + (1 − ρ) x₁²``."""
+        floors, floored = self.floors, self.floors > 0
+        f = np.where(floored, floors + (1 - floors) * X[..., 0] ** 2, X[..., 0])
+        U = X * np.where(floored, np.sqrt((1 - floors) * (1 + f)), 1.0)[..., None]
+        U[..., 0] = f
         return U
 
     def outputs(self, U: Array) -> Array:
@@ -142,47 +153,3 @@ def feasible_set(
         axes[j, : len(one.K), one.sources] = one.K.T
     frames = np.matmul(axes, np.linalg.cholesky(R))
     return Caps(R, mask, np.where(fixed, 1.0, heights), reach, valid, axes, frames)
-
-
-def fold(caps: Caps, X: Array) -> Array:
-    """Map unit vectors onto the caps, smoothly, so that the floors need no inequality.
-
-    The first entry becomes ``f = ρ + (1 − ρ) x₁²`` and the others are scaled to unit length. A zero
-    floor needs no folding, because the sign of a column is free.
-    """
-    floors = caps.floors
-    folded = floors > 0
-    f = np.where(folded, floors + (1 - floors) * X[..., 0] ** 2, X[..., 0])
-    U = X * np.where(folded, np.sqrt((1 - floors) * (1 + f)), 1.0)[..., None]
-    U[..., 0] = f
-    return U
-
-
-def fold_gradient(caps: Caps, X: Array, U: Array, gradient: Array) -> Array:
-    """Chain rule of :func:`fold`."""
-    floors = caps.floors
-    folded = floors > 0
-    f = U[..., 0]
-    out = gradient * np.where(folded, np.sqrt((1 - floors) * (1 + f)), 1.0)[..., None]
-    side = np.einsum("spm,spm->sp", gradient[..., 1:], X[..., 1:])
-    along = gradient[..., 0] + side * np.sqrt(1 - floors) / (2 * np.sqrt(1 + np.abs(f)))
-    out[..., 0] = np.where(folded, 2 * (1 - floors) * X[..., 0] * along, gradient[..., 0])
-    return out
-
-
-def unfold(caps: Caps, U: Array, margin: float = 1e-3) -> Array:
-    """Inverse of :func:`fold`, a little inside: the rim of a cap is stationary for the fold."""
-    floors = caps.floors
-    folded = floors > 0
-    spread = np.where(folded, 1 - floors, 1.0)
-    height = np.where(spread > 0, caps.height(U) / np.where(spread > 0, spread, 1.0), 1.0)
-    first = np.where(folded, np.sqrt(np.clip(height, margin, 1.0)), U[..., 0])
-    rest = U[..., 1:]
-    side = np.linalg.norm(rest, axis=2)
-    target = np.sqrt(np.maximum(1.0 - first**2, 0.0))
-    factor = np.where(side > 0, target / np.where(side > 0, side, 1.0), 0.0)
-    X = np.concatenate((first[..., None], rest * factor[..., None]), axis=2)
-    at_pole = (side == 0)[..., None]
-    pole = np.zeros(caps.m)
-    pole[0] = 1.0
-    return np.where(at_pole, pole, X)

@@ -112,7 +112,7 @@ def solve_support(
     **options
         ``names`` of the outputs; where they are not the variables themselves, their ``anchors`` of
         shape (p, k) and the names of the ``sources``; and as in :func:`skcoral.decorrelate`
-        ``criterion``, ``tol``, ``max_iter`` (quasi-Newton steps per route), ``n_starts`` (at most,
+        ``criterion``, ``tol``, ``max_iter`` (gradient steps per route), ``n_starts`` (at most,
         structured ones included), ``random_state`` and ``callback``. ``warm`` are transformations
         to start from as well, such as the solution for a smaller support or higher floors; the
         answer is never worse than any of them that is feasible. ``memory`` keeps ρ★ of the
@@ -156,7 +156,7 @@ def solve_unbounded(problem: SupportProblem) -> Solution:
     first = structured_starts(space, B, given, problem.memory)
     first = first[: max(1, problem.n_starts) + len(given)]
     n_random = problem.n_starts - len(first)
-    found = search.run(first, on_caps=True)
+    found = search.run(first)
     best = search.polish(found, only_best=n_random > 0)
     bounds.improve(best)
     if n_random > 0 and not bounds.certifies(best):
