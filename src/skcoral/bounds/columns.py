@@ -105,8 +105,6 @@ def proved_columns(
             "somewhere in every column."
         )
     mask = supports_at(given > 0, B, rho_min)
-    if np.any((rho_min >= 1) & ~(mask | (B == 0)).all(axis=0)):
-        raise CertificateError("a floor of one needs the sources of the anchor in the support.")
     each = zip(B.T, mask.T, rho_min, strict=True)
     return [_proved(R, b, on, float(rho), arithmetic) for b, on, rho in each]
 
