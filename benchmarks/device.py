@@ -8,12 +8,14 @@ model of ten factors with loadings N(0, 0.3²) and uniquenesses 0.3 + U(0, 1), a
 correlation of 3p rows of noise; with ``--every`` those of ``families.py`` follow. ρ★ and the least
 sum of squares half-way between ρ★ and one are computed at every size, the worst pair and the
 absolute sum up to ``--largest-sharp``. One eigendecomposition on the same card is the yardstick.
+``--memory`` measures the arrays in use on the processor instead, in every family.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+import tracemalloc
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -62,13 +64,31 @@ def arrays_in_use(xp: Any, p: int) -> str:
     return f"{xp.cuda.max_memory_allocated() / (8.0 * p * p):.0f}"
 
 
+def host_memory(sizes: list[int]) -> None:
+    """Print the most memory in use at once without a card, in units of one p by p array."""
+    print("| family | question | p | p × p arrays |\n|---|---|---|---|")
+    for p in sizes:
+        for name, R in families(p).items():
+            floor = 0.5 * (1.0 + threshold(R).value)
+            for criterion in ("squared", "absolute", "worst"):
+                tracemalloc.start()
+                decorrelate(R, floor, criterion=criterion)
+                peak = tracemalloc.get_traced_memory()[1]
+                tracemalloc.stop()
+                print(f"| {name} | {criterion} | {p} | {peak / (8.0 * p * p):.0f} |", flush=True)
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 2000])
     parser.add_argument("--largest-sharp", type=int, default=1000)
     parser.add_argument("--every", action="store_true", help="all families of families.py")
+    parser.add_argument("--memory", action="store_true", help="memory alone, without a card")
     options = parser.parse_args()
+    if options.memory:
+        host_memory(options.sizes)
+        return
     xp = import_module("torch")
 
     def like(a: np.ndarray) -> Any:

@@ -84,7 +84,7 @@ def test_curvature_of_soft_changes_is_known_in_closed_form(random_correlation, c
     across = state.H * (1 - problem.free)[:, None] * problem.free[None, :]
     T = state.lam[:, None] * B - across @ B + problem.held
     tau = 0.01
-    on_path = State(state.H, state.lam, state.z, T, problem.root.T @ T, tau * B, state.model)
+    on_path = State(state.H, state.lam, state.z, T, tau * B, state.model)
     at = _Point(problem, on_path).linearised()
     fidelity = np.diag(problem.R @ T)
     at.problem.floors = fidelity - 0.5 * state.z
@@ -257,7 +257,7 @@ def test_the_second_order_term_of_a_step_is_taken_into_account(random_correlatio
     direction = point.direction(FormedEquations(point.linearised()), 0.4)
     moved = point.moved(direction, 0.25)
     before = (point.residual - model.residual(state.H))[live]
-    after = (moved.W.T @ moved.W + moved.P - np.eye(p) - model.residual(moved.H))[live]
+    after = (problem.gram(moved.T) + moved.P - np.eye(p) - model.residual(moved.H))[live]
     np.testing.assert_allclose(after, 0.75 * before, atol=1e-12)
 
 

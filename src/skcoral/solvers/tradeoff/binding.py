@@ -118,7 +118,7 @@ def decided_outputs(
     taken to have none; in between either does no harm. Also returns the correlations that are
     given up, to first order what the floor of such an output may be missed by.
     """
-    G = to_host(state.W.T @ state.W + state.P)
+    G = to_host(problem.gram(state.T) + state.P)
     largest = np.max(np.abs(criteria.off(np.asarray(G))) * omega, axis=0, initial=0.0)
     decided = problem.fixed | (diagonal(state.P) <= largest)
     return decided, np.where(decided, 0.0, 2.0 * largest)

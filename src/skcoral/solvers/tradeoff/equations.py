@@ -212,7 +212,7 @@ class IteratedEquations:
         # Entries of H that are not unknown stay zero in every vector.
         self.inverse_diagonal = self.live / (own + (1.0 - self.live))
         del own
-        self.weight = self.soft * self._slack_scale() if careful else None
+        self.slack_scale = self._slack_scale() if careful else None
         self.coarse = self._coarse_space()
         self.by_lever: Any = None
         self.last: Any = None
@@ -223,11 +223,10 @@ class IteratedEquations:
         return 1.0 - self.inverse_diagonal * self.at.stiffness
 
     def _slack_scale(self) -> Any:
-        """One over what P allows an error of each equation to be, so that it stays definite."""
+        """Of i times j: one over what P allows an error of equation (i, j) to be."""
         own, held = own_diagonal(self.at.P), 1.0 - self.free
         least = float(library(own).min(own + held * float(library(own).max(own))))
-        root = (own + least * held) ** -0.5
-        return root[:, None] * root[None, :]
+        return (own + least * held) ** -0.5
 
     def _coarse_space(self) -> _Coarse | None:
         """The soft changes of H; None where rounding has spoiled their curvature."""
@@ -343,7 +342,11 @@ class IteratedEquations:
         def small(left: Any) -> bool:
             if within == float("inf"):
                 return True
-            return norm(left * (self.soft if self.weight is None else self.weight)) <= within
+            beside = left * self.soft
+            if self.slack_scale is not None:
+                beside *= self.slack_scale[:, None]
+                beside *= self.slack_scale[None, :]
+            return norm(beside) <= within
 
         V, left, steps = conjugate_gradient(
             self._apply,

@@ -39,7 +39,15 @@ from skcoral.core.arrays import (
 from skcoral.core.criteria import Criterion
 from skcoral.core.linalg import spectral_norm
 from skcoral.solvers.tradeoff.equations import Equations, Linearisation, equations
-from skcoral.solvers.tradeoff.points import Bounded, Box, PairModel, Problem, Quadratic, State
+from skcoral.solvers.tradeoff.points import (
+    Bounded,
+    Box,
+    Corrector,
+    PairModel,
+    Problem,
+    Quadratic,
+    State,
+)
 
 _INACCURATE = 1e6  # violation over products that calls for equations solved accurately
 _TRUSTED = 1.0 / 3.0  # reach of a predictor whose second-order terms count in full
@@ -93,6 +101,16 @@ class _Direction(State):
     longest: float
 
 
+@dataclass(frozen=True)
+class _Correction:
+    """A share of the second-order terms of a predicted step in T, P, λz and the pair model."""
+
+    T: Any
+    P: Any
+    product: Any
+    model: Corrector
+
+
 class _Point:
     """The quantities at one state that every direction from it needs."""
 
@@ -102,17 +120,21 @@ class _Point:
         if B is None:
             raise sla.LinAlgError("H is not positive definite to rounding")
         self.B = B
-        self.C = problem.root @ state.W
-        self.G = state.W.T @ state.W
+        W = problem.root.T @ state.T
+        self.C = problem.root @ W
+        self.G = W.T @ W
         self.fidelity = own_diagonal(self.C)
-        self.missing_T = problem.outputs(state.H, B, state.lam) - state.T
-        self.residual = plus_diagonal(self.G + state.P, -1.0)
         model = state.model
         self.count = 2 * problem.n_free + model.count
         self.total = (
             inner(state.lam * problem.free, state.z) + inner(state.P, state.H) + model.products()
         )
         self.mu = self.total / max(self.count, 1)
+
+    @property
+    def residual(self) -> Any:
+        """``G̃ - I``."""
+        return plus_diagonal(self.G + self.state.P, -1.0)
 
     @property
     def violation(self) -> float:
@@ -136,29 +158,40 @@ class _Point:
             self.problem, state.H, self.B, self.C, self.G, state.lam, state.z, stiffness, state.P
         )
 
+    def correction(self, affine: _Direction, share: float) -> _Correction:
+        """A ``share`` of the second-order terms of a predicted step."""
+        VB = share * (affine.H @ self.B)
+        second = affine.P @ VB
+        P = share * affine.second
+        P -= 0.5 * (second + second.T)
+        return _Correction(
+            affine.T @ VB,
+            P,
+            share * affine.lam * affine.z,
+            self.state.model.correct(affine.model, share),
+        )
+
     def direction(
-        self, system: Equations, tau: float, affine: _Direction | None = None, share: float = 1.0
+        self, system: Equations, tau: float, correction: _Correction | None = None
     ) -> _Direction:
-        """Newton direction towards τ, with a ``share`` of the second-order terms of ``affine``."""
+        """Newton direction towards τ, corrected for the second-order terms of a predicted one."""
         problem, state, B = self.problem, self.state, self.B
         free, held = problem.free, 1.0 - problem.free
         lam = state.lam + held
-        T0, P0 = self.missing_T, tau * B - state.P
-        product = tau
+        T0, P0 = problem.outputs(state.H, B, state.lam) - state.T, tau * B - state.P
+        product: Any = tau
         corrector = None
-        if affine is not None:
-            VB = share * (affine.H @ B)
-            T0 = T0 - affine.T @ VB
-            second = affine.P @ VB
-            P0 = P0 - 0.5 * (second + second.T) + share * affine.second
-            product = tau - share * affine.lam * affine.z
-            corrector = state.model.correct(affine.model, share)
+        if correction is not None:
+            T0, P0 = T0 - correction.T, P0 + correction.P
+            product, corrector = tau - correction.product, correction.model
         response = state.model.respond(state.H, tau, corrector)
         by_T = self.C.T @ T0
         right = (self.residual + by_T + by_T.T + P0 - response.target) * problem.live
+        del by_T
         missing = problem.floors + 0.5 * product / lam - self.fidelity
         missing = (missing - row_products(problem.R, T0.T)) * free
         V, scalar = system.solve(right, missing, response)
+        del right, response
         d_lam = system.multipliers(V, missing) * free
         VB = V @ B
         d_T = T0 + d_lam[:, None] * B - state.T @ VB
@@ -169,7 +202,7 @@ class _Point:
         longest = min(1.0 / ratio if ratio > 0 else np.inf, state.model.longest(model))
         P = P0 - 0.5 * (second + second.T)
         W = problem.root.T @ d_T
-        return _Direction(V, d_lam, d_z, d_T, W, P, model, W.T @ W, longest)
+        return _Direction(V, d_lam, d_z, d_T, P, model, W.T @ W, longest)
 
     def moved(self, direction: _Direction, length: float, *, curved: bool = True) -> State:
         """Return the state after a step."""
@@ -179,7 +212,6 @@ class _Point:
             lam=s.lam + length * d.lam,
             z=s.z + length * d.z,
             T=s.T + length * d.T,
-            W=s.W + length * d.W,
             P=self._moved_P(direction, length, curved=curved),
             model=s.model.moved(d.model, length),
         )
@@ -250,7 +282,6 @@ def start_from(problem: Problem, model: PairModel, mu: float) -> State:
         lam=lam,
         z=z,
         T=T,
-        W=problem.root.T * t[None, :],
         P=diagonal_matrix((1.0 - t * t) * free),
         model=model,
     )
@@ -275,7 +306,7 @@ def follow(
     large systems are solved only roughly, which is enough far from the end.
     """
     short, formed = 0, False
-    before = nowhere = Progress(state)
+    before: Progress | None = None
     last = np.inf
     while True:
         try:
@@ -288,10 +319,11 @@ def follow(
         close, last = point.total <= goal or stalled, point.total
         here = Progress(state, point.total, violation, done=close)
         if close and (
-            violation <= max(share, tolerance) * size or violation > 0.5 * before.violation
+            violation <= max(share, tolerance) * size
+            or (before is not None and violation > 0.5 * before.violation)
         ):
-            return here if violation <= before.violation else before
-        before = here if close else nowhere
+            return here if before is None or violation <= before.violation else before
+        before = here if close else None
         if allowance.exhausted or not point.count:
             return here
         try:
@@ -305,6 +337,7 @@ def follow(
             return here
         formed = system.exact  # where one point needed it, those after it do
         allowance.charge(system.work + _PRODUCTS * problem.p**3)
+        del point, system  # large matrices
         if report is not None:
             report(state)
 
@@ -316,8 +349,10 @@ def _corrected_step(point: _Point, system: Equations, least: float) -> tuple[flo
     after = point.total_after(affine, reach, point.state.P + reach * affine.P)
     centring = min(max(after / point.total, 0.0), 1.0) ** 3
     tau = max(max(centring, 1e-4) * point.mu, least)
-    share = min(1.0, reach / _TRUSTED) ** 2
-    direction = point.direction(system, tau, affine, share)
+    correction = point.correction(affine, min(1.0, reach / _TRUSTED) ** 2)
+    del affine  # large matrices
+    direction = point.direction(system, tau, correction)
+    del correction
     length = point.step_length(direction, 0.9 + 0.09 * reach)
     if 2.0 * length < _FREE:
         # Where a few directions of R carry most of it, the second-order term takes all of P in

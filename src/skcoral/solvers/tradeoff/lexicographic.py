@@ -89,8 +89,10 @@ def break_ties(
     else:
         model = Quadratic(to_device(np.where(live & ~counts, 1.0, 0.0), R))
         first = start_from(problem, model, _START)
+    at = [first]
+    del first  # large matrices: the path does not keep the point it begins at
     end = follow(
-        problem, first, share=_SHARE, tolerance=_TOLERANCE, size_of=_squares, allowance=allowance
+        problem, at.pop(), share=_SHARE, tolerance=_TOLERANCE, size_of=_squares, allowance=allowance
     )
     if not end.done:
         return None
@@ -130,8 +132,7 @@ def _from_centre(
     T = block_triangular(identity(held, state.T), across, own_T)
     nothing = zeros((held, p - held), state.T)
     P = block_triangular(zeros((held, held), state.T), nothing, submatrix(state.P, o, o))
-    W = problem.root.T @ T
-    S = (W.T @ W + P) * problem.pairs
+    S = (problem.gram(T) + P) * problem.pairs
     own = own_diagonal(P) ** 0.5
     mu = max(_CENTRED, float(library(S).max(abs(S) * own[:, None] * own[None, :])))
     model = Bounded.squares(bounds, problem.pairs, bound, S, _CENTRED, 0.999)
@@ -139,7 +140,7 @@ def _from_centre(
     free = problem.block
     H = mu * inverse_factored(problem.definite(P)) * free
     H = H + (model.a - model.b + model.s) * model.bound * (1.0 - free)
-    return State(H, mu / z * problem.free, z, T, W, P, model)
+    return State(H, mu / z * problem.free, z, T, P, model)
 
 
 def _squares(G: Any) -> float:

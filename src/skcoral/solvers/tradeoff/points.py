@@ -94,6 +94,11 @@ class Problem:
         factor = self.definite(H)
         return None if factor is None else inverse_factored(factor) * self.block
 
+    def gram(self, T: Any) -> Any:
+        """``TᵀRT``, by the factor of R."""
+        W = self.root.T @ T
+        return W.T @ W
+
     def outputs(self, H: Any, B: Any, lam: Any) -> Any:
         """T with ``T H = D_λ`` and the outputs that are their sources; ``B`` is the inverse."""
         T = lam[:, None] * B
@@ -110,13 +115,12 @@ def _constant(value: float, R: Any) -> Any:
 
 @dataclass(frozen=True)
 class State:
-    """An interior point; ``W`` is ``rootᵀ T``, so that ``RT = root W`` and ``TᵀRT = WᵀW``."""
+    """An interior point."""
 
     H: Any
     lam: Any
     z: Any
     T: Any
-    W: Any
     P: Any
     model: PairModel
 
@@ -202,8 +206,12 @@ class _TwoSided:
 
     def products(self, direction: Self | None = None, length: float = 0.0) -> float:
         """``Σ a u + b v``, here or after a step."""
-        at = self if direction is None else self.moved(direction, length)
-        return inner(at.a * at.bound, at.u) + inner(at.b * at.bound, at.v)
+        here = inner(self.a * self.bound, self.u) + inner(self.b * self.bound, self.v)
+        if direction is None:
+            return here
+        d = direction  # zero where no pair counts
+        first = inner(self.a, d.u) + inner(self.b, d.v) + inner(d.a, self.u) + inner(d.b, self.v)
+        return here + length * (first + length * (inner(d.a, d.u) + inner(d.b, d.v)))
 
     def longest(self, direction: Self) -> float:
         """Longest step that keeps all four positive."""

@@ -254,7 +254,7 @@ class Scaled:
     def _decided(self, problem: Problem, state: State) -> Candidate:
         """The outputs with a price at the end of a path, and the others beside them."""
         if self.criterion == "worst":
-            keep = np.flatnonzero(binding_floors(problem, state, self._size(state.W.T @ state.W)))
+            keep = np.flatnonzero(binding_floors(problem, state, self._size(problem.gram(state.T))))
             room = np.zeros(problem.p)
         else:
             decided, room = decided_outputs(problem, state, self.inner_omega)

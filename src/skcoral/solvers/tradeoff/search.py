@@ -85,15 +85,15 @@ class Search(Scaled):
             entered = self._enter(problem)
             if entered is not None:
                 return entered
-        state = start(problem, self.criterion, self.inner_omega)
         if self.criterion != "squared":
-            return self._sharp(problem, state)
+            return self._sharp(problem)
+        state = start(problem, self.criterion, self.inner_omega)
         best: Solved | None = None
         for share in (*_EARLY, *_LATE):
-            progress = self._follow(problem, state, share)
+            progress = self._follow(problem, [state], share)
             state = progress.state
             for by_slack in (False, True) if share in _LATE else (False,):
-                size = self._size(state.W.T @ state.W)
+                size = self._size(problem.gram(state.T))
                 guess = binding_floors(problem, state, size, by_slack=by_slack)
                 solved = self._attempt(problem, state.H, guess, final=share in _LATE, far=False)
                 if solved is not None and solved.certified:
@@ -109,14 +109,15 @@ class Search(Scaled):
             best = self.finish(complete(self.R, self.floors, T, dual))
         return replace(best, n_iter=self.used)
 
-    def _sharp(self, problem: Problem, state: State) -> Solved:
+    def _sharp(self, problem: Problem) -> Solved:
         """Follow the path of a criterion that is not smooth: its end proves what it attains.
 
         The outputs with a price are the columns of T there, whatever variables they are made of.
         """
         best: Solved | None = None
+        at = [start(problem, self.criterion, self.inner_omega)]
         for share in _SHARP[self.criterion]:
-            progress = self._follow(problem, state, share)
+            progress = self._follow(problem, at, share)
             state = progress.state
             T, dual = dual_of(state, self.active, problem)
             whole = self.finish(complete(self.R, self.floors, T, dual))
@@ -128,14 +129,17 @@ class Search(Scaled):
             best = solved if solved.certified else solved.joined(best)
             if (best.certified and best.unique) or self._exhausted or not progress.done:
                 break
+            at = [state]
+            del progress, state  # large matrices, like those of the start
         assert best is not None
         return replace(best, n_iter=self.used)
 
-    def _follow(self, problem: Problem, state: State, share: float) -> Progress:
+    def _follow(self, problem: Problem, at: list[State], share: float) -> Progress:
+        """Follow the path from the last point of ``at``, which is not kept."""
         allowance = self._allowance()
         progress = follow(
             problem,
-            state,
+            at.pop(),
             share=share,
             size_of=self._size,
             allowance=allowance,
