@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from skcoral.core.limits import Limits
 from skcoral.exceptions import InvalidTableError
+from skcoral.tables import delimited
 from skcoral.tables.arrow_arrays import plain_cells, text_array
 from skcoral.tables.cells import (
     LeftOut,
@@ -479,6 +480,25 @@ def test_records_of_several_lines_keep_their_lines(monkeypatch):
     table = open_table(data, name="t.csv")
     assert [row for batch in table.batches() for row in batch.rows] == [*range(2, 1002, 2)]
     assert table.skipped == [(1003, "Source: us")]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])
+@pytest.mark.parametrize("packed", [bytes, gzip.compress, zipped])
+def test_long_files_are_opened_again_for_each_pass(encoding, packed, monkeypatch, tmp_path):
+    rows = "".join(f'{i},"größe\n{i}",{i * i % 7}\n\n' for i in range(300))
+    path = tmp_path / "long.csv"
+    path.write_bytes(packed(f"a,b,c\n{rows}\nSource: us\n".encode(encoding)))
+    whole = next(open_table(path).batches())
+    monkeypatch.setattr(delimited, "FIRST", 400)
+    monkeypatch.setattr(Limits, "record_bytes", 900)
+    table = open_table(path, encoding=encoding)
+    for _ in range(2):
+        parts = list(table.batches(11))
+        assert [row for part in parts for row in part.rows] == list(whole.rows)
+        for j in range(3):
+            cells = [cell for part in parts for cell in plain_cells(part.columns[j])]
+            assert cells == plain_cells(whole.columns[j])
+        assert table.skipped == [(903, "Source: us")]
 
 
 def ungrouped(text, decimal):
