@@ -143,7 +143,9 @@ class Measured(Shown, Fidelities, Frozen):
                 f"({shortened(self.weakest)} {kept})"
             )
         p, at = len(self.names), sum(rounded_down(f, 3) == weakest for f in self.fidelity.tolist())
-        if 1 < at == p:
+        if p == 1:
+            return f"the variable keeps {kept}"
+        if at == p:
             return f"{'both' if p == 2 else f'all {p}'} variables keep {kept}"
         if at > 1:
             return f"{at} of {p} variables keep {kept}, the rest more"

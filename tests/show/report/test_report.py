@@ -278,6 +278,7 @@ def test_names_are_text(evil_page):
 def test_ties_at_the_weakest_fidelity_are_counted(wine, fidelity, told):
     measured = decorrelate(wine.correlation).measured
     assert told in replace(measured, fidelity=fidelity).headline()
+    assert "the variable keeps 1.000" in decorrelate([[1.0]]).measured.headline()
 
 
 def test_the_top_says_what_when_and_how_many(wine):
