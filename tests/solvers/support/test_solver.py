@@ -62,17 +62,6 @@ def test_full_support_is_the_dense_problem(simulated, names, conic_optimum, p, r
     assert result.search.bound == "lifted"
 
 
-@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
-def test_full_support_agrees_with_the_dense_solver(simulated, names, criterion):
-    R = simulated(6)
-    dense = decorrelate(R, 0.985, criterion=criterion)
-    full = solve_support(
-        R, np.full(6, 0.985), np.ones((6, 6), dtype=bool), names=names(6), criterion=criterion
-    )
-    assert full.objective == pytest.approx(dense.objective, abs=1e-7)
-    assert full.status == "optimal"
-
-
 def test_full_support_below_the_threshold_is_exact(simulated, names):
     R = simulated(6)
     result = solve_support(R, np.full(6, 0.9), np.ones((6, 6), dtype=bool), names=names(6))
