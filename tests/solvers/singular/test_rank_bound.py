@@ -14,8 +14,7 @@ from skcoral.certificates import check
 from skcoral.solvers.singular import rank_bound
 from skcoral.solvers.singular.caps import on_caps, squares
 from skcoral.solvers.singular.lifted import lifted_dual
-from skcoral.solvers.singular.rank_bound import RankBound
-from skcoral.solvers.singular.rank_point import LargestSquares, occupations
+from skcoral.solvers.singular.rank_bound import LargestSquares, RankBound, occupations
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 

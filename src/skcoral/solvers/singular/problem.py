@@ -19,8 +19,7 @@ from skcoral.exceptions import CertificateError
 from skcoral.solvers.singular.caps import on_caps, squares
 from skcoral.solvers.singular.lifted import lifted_dual
 from skcoral.solvers.singular.pairs import criterion_of, descend_pairs
-from skcoral.solvers.singular.rank_bound import RankBound, multipliers_of_outputs
-from skcoral.solvers.singular.rank_point import RankPoint
+from skcoral.solvers.singular.rank_bound import RankBound, RankPoint, multipliers_of_outputs
 from skcoral.solvers.singular.squares import least_squares, lowest
 
 STARTS = 24  # from other places, where the gap stays open; with 12 some best minima are missed
