@@ -253,12 +253,12 @@ class Scaled:
 
     def _decided(self, problem: Problem, state: State) -> Candidate:
         """The outputs with a price at the end of a path, and the others beside them."""
-        if self.criterion == "worst":
-            keep = np.flatnonzero(binding_floors(problem, state, self._size(problem.gram(state.T))))
-            room = np.zeros(problem.p)
-        else:
+        binding = binding_floors(problem, state, self._size(problem.gram(state.T)))
+        keep, room = np.flatnonzero(binding), np.zeros(problem.p)
+        if self.criterion == "absolute":
+            # Pairs of weight zero may correlate where all that count have a price and vanish.
             decided, room = decided_outputs(problem, state, self.inner_omega)
-            keep = np.flatnonzero(decided)
+            keep, room = np.flatnonzero(decided | binding), np.where(binding, 0.0, room)
         p, every, members = len(self.floors), np.arange(problem.p), self.active[keep]
         dual = with_fixed(
             members,
