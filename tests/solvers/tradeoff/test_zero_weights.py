@@ -89,16 +89,16 @@ def test_pairs_that_count_and_are_uncorrelated_already() -> None:
 
 def test_prices_of_pairs_that_vanish_beside_pairs_that_do_not_count():
     """An output whose counted pairs all vanish may have a price, and correlations elsewhere."""
-    R = toeplitz(np.exp(-((np.arange(8) / 16.440401) ** 2))) + 1e-8 * np.eye(8)
-    R /= R[0, 0]
-    floors = [0.57039569, 0.71879465, 0.74123208, 0.09355056]
-    floors += [0.66213108, 0.65646058, 0.02042134, 0.29050157]
-    W = np.zeros((8, 8))
-    W[0, [4, 5, 7]] = 1.95951773, 1.63363931, 1.89471921
-    W[1, [2, 6]] = 0.09739843, 1.39881331
-    W[2, [3, 4, 5, 6]] = 1.94181652, 1.30472586, 1.21187548, 1.42682663
-    W[3, [4, 5, 6, 7]] = 0.38749427, 0.5800903, 0.69483975, 1.09284814
-    W[4, 6] = 0.70403679
+    rng = np.random.default_rng([11, 1754])
+    rng.integers(2, 14), rng.integers(8)
+    R = toeplitz(np.exp(-((np.arange(8) / np.exp(rng.uniform(0, 3))) ** 2))) + 1e-8 * np.eye(8)
+    scale = np.diag(R) ** -0.5
+    R = R * np.outer(scale, scale)
+    np.fill_diagonal(R, 1.0)
+    rng.integers(6)
+    floors = rng.uniform(0, 1, 8)
+    rng.choice(3), rng.random()
+    W = np.triu(rng.uniform(0, 2, (8, 8)) * (rng.random((8, 8)) < 0.7), 1)
     result = decorrelate(R, floors, criterion="absolute", pair_weights=W + W.T)
     assert result.status == "optimal"
     assert check(result, R).passed
