@@ -29,7 +29,13 @@ from skcoral.core.arrays import (
     to_host,
     zeros,
 )
-from skcoral.solvers.tradeoff.binding import Outputs, decided_outputs, in_rows, make_feasible
+from skcoral.solvers.tradeoff.binding import (
+    Outputs,
+    binding_floors,
+    decided_outputs,
+    in_rows,
+    make_feasible,
+)
 from skcoral.solvers.tradeoff.interior import Allowance, follow, start_from
 from skcoral.solvers.tradeoff.points import Bounded, Index, PairModel, Problem, Quadratic, State
 
@@ -97,6 +103,9 @@ def break_ties(
     if not end.done:
         return None
     outputs, dropped = decided_outputs(problem, end.state, np.ones((p, p)))
+    if isinstance(model, Quadratic):  # pairs that have to vanish may have a price
+        size = _squares(problem.gram(end.state.T))
+        outputs = outputs | binding_floors(problem, end.state, size)
     keep = np.flatnonzero(outputs)
     keep = keep[np.argsort(every[keep])]
     room = np.zeros(len(floors))
