@@ -103,7 +103,7 @@ def break_ties(
     if not end.done:
         return None
     outputs, dropped = decided_outputs(problem, end.state, np.ones((p, p)))
-    if isinstance(model, Quadratic):  # pairs that have to vanish may have a price
+    if isinstance(end.state.model, Quadratic):  # pairs that have to vanish may have a price
         size = _squares(problem.gram(end.state.T))
         outputs = outputs | binding_floors(problem, end.state, size)
     keep = np.flatnonzero(outputs)
