@@ -145,7 +145,7 @@ class Deficiency:
         return (
             f"{reason}. {p} outputs in {r} dimension{'s' if r > 1 else ''} cannot all be "
             f"uncorrelated: the least sum of squared correlations between them is {least:.6g}. "
-            f"Exact decorrelation would need {remedy}.{new * self.few_rows}"
+            f"Exact decorrelation of all {p} would need {remedy}.{new * self.few_rows}"
         )
 
     def warning(self) -> str:
