@@ -188,6 +188,14 @@ def test_wrong_use(main, wine_csv, case, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_hint_is_a_command_that_works(main, wine_csv):
+    _, _, err = main("transform", wine_csv, "-o", "x.csv")  # without --model
+    hint = err.split("'")[1].split()
+    assert hint == ["coral", "transform", "--help"]
+    status, out, _ = main(*hint[1:])
+    assert (status, "--model" in out) == (0, True)
+
+
 def test_an_existing_output_is_kept_without_force(main, wine_csv, tmp_path):
     out = tmp_path / "out.csv"
     out.write_text("precious")

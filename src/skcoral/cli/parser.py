@@ -308,7 +308,9 @@ def make_parser() -> argparse.ArgumentParser:
         prog="coral", usage="coral COMMAND [options]", description=_OVERVIEW, epilog=_EPILOG
     )
     parser.add_argument("--version", action="store_true", help="Show the version.")
-    chosen = parser.add_subparsers(dest="command", metavar="COMMAND", help=argparse.SUPPRESS)
+    chosen = parser.add_subparsers(
+        prog="coral", dest="command", metavar="COMMAND", help=argparse.SUPPRESS
+    )
     for name, command in COMMANDS.items():
         file = "FILE " * ("file" in command.options) + "CERTIFICATE " * (name == "verify")
         made = chosen.add_parser(
