@@ -14,7 +14,7 @@ from skcoral.core.curve import Frontier as Frontier
 from skcoral.core.display import Drawn, Fidelities
 from skcoral.core.linalg import largest_residuals
 from skcoral.core.lowrank import LowRankTransform, welch
-from skcoral.core.solution import Certificate, Floors, Goal, SupportSearch
+from skcoral.core.solution import Certificate, Floors, Goal, SupportSearch, VifLimit
 from skcoral.core.validation import listing
 
 if TYPE_CHECKING:
@@ -193,7 +193,8 @@ class Decorrelation(Fidelities, _Transformation):
         The residual attained and the least that any feasible transformation can have.
     prices : ndarray of shape (k,)
         ∂objective/∂rho_min_j: what one more unit of floor for variable j costs. Zero in the exact
-        regime.
+        regime, infinite for a floor of one that costs anything, NaN where restricted coefficients
+        leave them unknown.
     weights : ndarray of shape (k,)
         In the exact regime, the weights 1 + μ of the weighted ZCA (above 1 where a floor binds);
         with floors at the edge of what is possible, the threshold's λ; above it, the dual
@@ -202,8 +203,9 @@ class Decorrelation(Fidelities, _Transformation):
         "exact": no residual correlation, and the largest mean fidelity that the floors allow (with
         floors at the edge of what is possible: they cannot all be raised, and beside the outputs
         that bind the others have the largest mean; with a support: no residual only).
-        "optimal": the bound proves that there is no better one. "best_found": feasible with an open
-        gap. "not_converged": the solver stopped early.
+        "optimal": the bound proves that there is no better one, and within a budget no higher
+        floor; within a limit on the VIF it is about the floor alone. "best_found": feasible with an
+        open gap. "not_converged": the solver stopped early.
     names : tuple of str
         The outputs' names: one-to-one with their sources.
     certificate : Certificate
@@ -218,7 +220,8 @@ class Decorrelation(Fidelities, _Transformation):
         What was asked for: see ``skcoral.core.solution``.
     unique : bool
         For the criteria "worst" and "absolute": whether ties were broken by the least sum of
-        squares, which is given up where it takes too long.
+        squares, which is given up where it takes too long, and not tried where the matrix is
+        singular or coefficients are restricted. A file does not keep it.
     notes : Notes
         What the certificate is about, and what is known beyond it.
     R : ndarray of shape (p, p) or None
@@ -320,9 +323,12 @@ class Decorrelation(Fidelities, _Transformation):
         return "variable", self.names, columns
 
     def __repr__(self) -> str:
+        open_by = f"gap={self.gap:.1e}"
+        if isinstance(self.goal, VifLimit):  # of its residual nothing is claimed
+            open_by = f"rho_upper={self.goal.rho_upper:.6f}"
         return (
             f"{type(self).__name__}(status={self.status!r}, criterion={self.criterion!r}, "
-            f"objective={self.objective:.6g}, gap={self.gap:.1e}, "
+            f"objective={self.objective:.6g}, {open_by}, "
             f"min_fidelity={self.min_fidelity:.6f}, mean_fidelity={self.mean_fidelity:.6f}, "
             f"p={len(self.names)}{f', rank={self.rank}' if self.deficiency else ''})"
         )

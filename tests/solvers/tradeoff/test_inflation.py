@@ -78,6 +78,8 @@ def certified(R: np.ndarray, limit: float, judges=(check,)):
     np.testing.assert_allclose(np.diag(T.T @ R @ T), 1, atol=1e-10)
     assert np.diag(R @ T).min() >= answer.rho_min[0] - 1e-10
     assert 0 <= answer.goal.rho_upper - answer.rho_min[0] <= 0.5 * LIMIT_GAP
+    assert "rho_upper=" in repr(answer)
+    assert "gap=" not in repr(answer)  # of the residual, which need not be the least
     return answer
 
 

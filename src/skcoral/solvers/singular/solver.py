@@ -63,6 +63,7 @@ def solution_of(answer: Answer, goal: Goal | None = None) -> Solution:
         certificate=dual,
         n_iter=answer.n_iter,
         slopes=answer.slopes,
+        unique=answer.problem.criterion == "squared",
         goal=goal or Floors(),
     )
 

@@ -292,6 +292,7 @@ def _solution(
         n_iter=search.progress.iteration,
         slopes=2.0 * state.floors / np.where(space.reach > 0, space.reach, 1.0),
         converged=best.converged,
+        unique=problem.criterion == "squared",
         search=SupportSearch(
             n_starts=len(found.values),
             n_best=search.n_best(found, best),
