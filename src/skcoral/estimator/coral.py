@@ -80,7 +80,7 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         Standardised outputs, or each output in the mean and standard deviation of its source
         (as ``correlation_`` has them: with ``covariance``, the rows' own are a little off).
     tol : float, default=1e-9
-        Largest gap between residual and bound, relative to the residual where it exceeds one.
+        Gap between residual and bound to aim at, relative to the residual where it exceeds one.
     random_state : int, default=0
         Seed of the random starts; only a ``support`` needs them.
 

@@ -89,6 +89,7 @@ class Fitting:
             How much each row counts relative to the others, as ``aweights`` of ``numpy.cov``.
         groups : array-like of shape (n,), optional
             Labels of clusters, with ``confidence``: rows of a cluster count as one observation.
+            Nothing else depends on them.
 
         Returns
         -------
