@@ -221,7 +221,7 @@ class Decorrelation(Fidelities, _Transformation):
     unique : bool
         For the criteria "worst" and "absolute": whether ties were broken by the least sum of
         squares, which is given up where it takes too long, and not tried where the matrix is
-        singular or coefficients are restricted. A file does not keep it.
+        singular or coefficients are restricted. Certificate files do not keep it.
     notes : Notes
         What the certificate is about, and what is known beyond it.
     R : ndarray of shape (p, p) or None
