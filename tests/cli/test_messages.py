@@ -1,5 +1,6 @@
 """Messages stay in their lines whatever files are called, and name what is missing."""
 
+import re
 import sys
 
 import pytest
@@ -80,3 +81,26 @@ def test_large_systems_are_inspected_without_a_comparison_of_floors(main, wine_c
     assert status == 0
     assert "coral frontier compares floors" in out
     assert "--rho-min" not in out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("fit",),
+        ("fit", "--criterion", "cubed"),
+        ("frontier", "--points", "1"),
+        ("fit", "--rho-min", "90"),
+        ("fit", "--max-vif", "0.5"),
+        ("roll", "--window", "0"),
+        ("fit", "--unknown"),
+    ],
+)
+def test_help_that_is_advised_exists(main, wine_csv, arguments):
+    file = (wine_csv,) * (len(arguments) > 1)
+    status, _, err = main(arguments[0], *file, *arguments[1:])
+    assert status == 2
+    advised = re.search("Try 'coral ([^']*)'", err)
+    assert advised is not None
+    status, out, _ = main(*advised[1].split())
+    assert status == 0
+    assert out.startswith("usage: coral")

@@ -102,9 +102,22 @@ def test_rows_out_of_order_are_refused(prices, main, tmp_path):
     prices[1].iloc[::-1].to_csv(path, index=False)
     status, _, err = main("roll", path, "--date", "date", "--window", 40, "-o", tmp_path / "o.csv")
     assert status == 3
-    assert "earlier than the one before" in err
+    assert "line 3 is earlier than the one before" in err
     assert "--by" in err
     assert [p.name for p in tmp_path.iterdir()] == ["back.csv"]
+
+
+def test_rows_out_of_order_in_a_group_are_named_by_their_line(main, tmp_path, monkeypatch):
+    monkeypatch.setattr("skcoral.workflow.rolling._BATCH", 13)  # groups reach over several batches
+    rng = np.random.default_rng(0)
+    years = [*range(1980, 2000)] * 2
+    years[25:27] = years[26], years[25]
+    table = pd.DataFrame(rng.normal(size=(40, 3)), columns=NAMES[:3])
+    path = tmp_path / "panel.csv"
+    table.assign(place=["x"] * 20 + ["y"] * 20, year=years).to_csv(path, index=False)
+    status, _, err = main("roll", path, "--by", "place", "--date", "year", "--window", 10)
+    assert status == 3
+    assert "line 28 is earlier" in err
 
 
 @pytest.mark.parametrize(
@@ -160,6 +173,7 @@ def test_every_row_without_output_has_a_reason(prices, main, tmp_path, monkeypat
     said = " ".join(said.split())
     assert f"{empty} of 150 rows have no output: 28 before the first window with " in said
     assert "7 in windows that were refused, 1 with missing values." in said
+    assert "`c`. Leave it out. --exclude NAME" in said
     assert empty == 28 + 7 + 1
 
 

@@ -78,6 +78,7 @@ def _show(run: RollingPass, options: Namespace, written: Sequence[Any]) -> None:
         else "",
         _advice(run, options),
         f"First window refused: {run.first_reason}" if run.first_reason else "",
+        "--exclude NAME leaves a column out of all windows." if run.first_reason else "",
         *notes(run.data),
     ]
     console.say_each(told, stderr=stderr)

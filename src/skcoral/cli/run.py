@@ -32,7 +32,7 @@ OK, BUG, USAGE, DATA, NOT_CERTIFIED, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 4, 1
 #: What to do about errors that say only what is wrong, by kind.
 _REMEDIES: dict[type[CoralError], str] = {
     InfeasibleError: "Give --budget or --max-correlation a larger number, or leave columns out.",
-    InvalidArgumentError: "See 'coral --help' and the help of the command.",
+    InvalidArgumentError: "Try 'coral {command} --help'.",
     CertificateError: (
         "The table comes first: coral verify TABLE CERTIFICATE, with a file made by coral fit "
         "--certificate"
@@ -72,7 +72,7 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except (Exception, KeyboardInterrupt) as error:
-        explained = _explain(error)
+        explained = _explain(error, arguments[0] if arguments else "")
         if explained is None and os.environ.get("CORAL_DEBUG"):
             raise
         return _fail(*(explained or _unexpected(error)), as_json="--json" in arguments)
@@ -98,7 +98,7 @@ def _call(arguments: list[str]) -> int:
     return OK
 
 
-def _explain(error: BaseException) -> tuple[str, int] | None:
+def _explain(error: BaseException, command: str) -> tuple[str, int] | None:
     """Two lines about an expected failure, and the exit status; None for a bug."""
     if isinstance(error, UsageError):
         return str(error), error.status
@@ -107,7 +107,7 @@ def _explain(error: BaseException) -> tuple[str, int] | None:
     if isinstance(error, CoralError):
         status = USAGE if isinstance(error, _WRONG_USE) else DATA
         status = NOT_CERTIFIED if isinstance(error, CertificateError) else status
-        return _two_lines(error), status
+        return _two_lines(error, command), status
     if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("skcoral"):
         install = 'Install it in a copy of the repository with: pip install ".[all]"'
         return f"this needs the package {error.name!r}, which is not installed.\n{install}", USAGE
@@ -121,7 +121,7 @@ def _explain(error: BaseException) -> tuple[str, int] | None:
     return None
 
 
-def _two_lines(error: CoralError) -> str:
+def _two_lines(error: CoralError, command: str) -> str:
     """The message in two lines: what is wrong, and what to do, in the words of the command."""
     message = in_options(str(error).strip())
     if "\n" in message:
@@ -130,7 +130,8 @@ def _two_lines(error: CoralError) -> str:
     if isinstance(error, SingularCorrelationError):
         how = without(error.redundant) if error.relations else "Give more rows or fewer columns"
         return f"{message}\n{how}, or shrink the correlations (--covariance LedoitWolf)."
-    return f"{message}\n{next(r for kind, r in _REMEDIES.items() if isinstance(error, kind))}"
+    remedy = next(r for kind, r in _REMEDIES.items() if isinstance(error, kind))
+    return f"{message}\n{remedy.format(command=command)}"
 
 
 def without(redundant: Sequence[str]) -> str:

@@ -254,7 +254,7 @@ def check_usable(moments: Moments) -> None:
         )
     constant = moments.constant_columns()
     if constant:
-        few = "column is" if len(constant) == 1 else "columns are"
+        few, them = ("column is", "it") if len(constant) == 1 else ("columns are", "them")
         size = dict(zip(moments.names, np.abs(moments.mean), strict=True))
         tiny = [name for name in constant if 0 < size[name] < SMALLEST_SPREAD * 1e10]
         hint = (
@@ -263,7 +263,7 @@ def check_usable(moments: Moments) -> None:
         ) * bool(tiny)
         raise InvalidTableError(
             f"{len(constant)} {few} constant in these {moments.n_rows} rows and so without "
-            f"correlation: {listing(constant)}. Drop them." + hint
+            f"correlation: {listing(constant)}. Leave {them} out." + hint
         )
 
 

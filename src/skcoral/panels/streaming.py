@@ -65,9 +65,16 @@ class Roller:
         self._reported = -1  # row that the last window reported ended with
 
     def push(
-        self, values: Any, times: Any = None, callback: Callable[[int, int], object] | None = None
+        self,
+        values: Any,
+        times: Any = None,
+        callback: Callable[[int, int], object] | None = None,
+        where: Callable[[int], str] = "Row {} of these".format,
     ) -> Pushed:
-        """Take the next rows, NaN where missing, with dates where windows need them."""
+        """Take the next rows, NaN where missing, with dates where windows need them.
+
+        ``where`` names one of these rows in a message, by its index.
+        """
         rows = np.asarray(values, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != len(self.names):
             raise InvalidTableError(
@@ -82,10 +89,10 @@ class Roller:
             new = check_times(times, "The column of dates")
             self._times = np.concatenate([self._times, new])
             if np.any(np.diff(self._times) < 0):
-                back = int(np.flatnonzero(np.diff(self._times) < 0)[0]) + 1 + self.gone
+                back = int(np.flatnonzero(np.diff(self._times) < 0)[0]) + 1 - before
                 raise InvalidTableError(
-                    f"Row {back + 1} is earlier than the one before: sort the rows by date, or "
-                    "name the column that tells several series apart (--by)."
+                    f"{where(back)} is earlier than the one before.\nSort the rows by date, or "
+                    "name each column that tells several series apart (--by)."
                 )
         complete: Any = ~np.isnan(everything).any(axis=1)
         times = self._times if self.needs_times else None

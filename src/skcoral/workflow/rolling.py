@@ -108,9 +108,10 @@ class RollingPass:
         found: dict[tuple[str, ...], list[int]] = {}
         for k, key in enumerate(zip(*(plain_cells(cells[name]) for name in by), strict=True)):
             if any(cell is None or cell == "" for cell in key):
+                unit = self.data.table.unit
                 raise InvalidTableError(
-                    f"Row {batch.rows[k]} has no group (nothing in {listing(by)}): "
-                    "fill or drop such rows."
+                    f"{unit} {batch.rows[k]} has no group (nothing in {listing(by)}): fill or drop "
+                    "such rows."
                 )
             found.setdefault(tuple(map(str, key)), []).append(k)
         return list(found.items())
@@ -132,7 +133,8 @@ class RollingPass:
         labels += new
         if date is not None:
             times = _read_dates(new, date)
-        pushed = roller.push(values, times)
+        unit = self.data.table.unit
+        pushed = roller.push(values, times, where=lambda k: f"{unit} {batch.rows[rows[k]]}")
         figures = pushed.figures
         self.status.update(figures["status"].tolist())
         self.without.update(pushed.without)

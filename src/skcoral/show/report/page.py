@@ -78,7 +78,7 @@ def render(facts: ReportFacts) -> str:
             *([("outcome", f"{facts.outcome}, not among the variables")] if facts.outcome else []),
         ],
         certificate=_certificate(facts),
-        warnings=_warnings(facts.estimator, result),
+        warnings=_warnings(facts),
         listed=listed,
         sources=list(enumerate(sources)),
         one_to_one=len(measured.vif_before) == len(measured.vif),
@@ -233,8 +233,12 @@ def _without_floors(estimator: Any, result: Decorrelation) -> str:
     return "exact decorrelation with the highest common fidelity"
 
 
-def _warnings(estimator: Any, result: Decorrelation) -> list[str]:
-    out = [said for said in (sentences.rank(result), result.notes.guarantee) if said]
+def _warnings(facts: ReportFacts) -> list[str]:
+    estimator, result = facts.estimator, facts.result
+    rank = sentences.rank(result)
+    if facts.command:  # beside a command, an argument of Python is spelled as its option
+        rank = rank.replace("covariance='LedoitWolf'", "--covariance LedoitWolf")
+    out = [said for said in (rank, result.notes.guarantee) if said]
     n, p = estimator.n_samples_seen_, len(estimator.correlation_)
     if 0 < n < 10 * p:
         out.append(
