@@ -196,11 +196,12 @@ class BestBound:
             self.lifted_from = found.value
             at = multipliers(self.space, found.U, found.half_slope)
             points = lifted_points(self.space, at, self.problem.criterion)
-            last = -1.0
+            last = 0.0
             for point in points:
                 proved = self._offer("lifted", point, found)
-                # A concave function of the shift, which has passed its maximum.
-                if self.certifies(found) or proved <= last:
+                # A concave function of the shift, which has passed its maximum. Zero, for want of
+                # definiteness or of anything to prove, also comes before it.
+                if self.certifies(found) or 0.0 < proved <= last:
                     break
                 last = max(last, proved)
         if self.frame_done or self.certifies(found):
