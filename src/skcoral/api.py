@@ -243,10 +243,12 @@ def decorrelate(
             proof=proof,
         )
         return certify(problem, solution)
-    if warm is not None and (not isinstance(warm, Decorrelation) or len(warm.names) != p):
+    is_answer = isinstance(warm, Decorrelation)
+    if warm is not None and not (is_answer and len(warm.names) == p):
+        came = f"one with {len(warm.names)}" if is_answer else shown_value(warm)
         raise InvalidArgumentError(
             f"warm must be an answer of decorrelate or maximize_fidelity with {p} outputs, got "
-            f"{shown_value(warm)}."
+            f"{came}."
         )
     if matrix.deficiency is not None:
         from skcoral.solvers.singular import solve_singular
