@@ -32,9 +32,9 @@ def test_a_saved_correlation_matrix_is_taken_by_every_command(
         found = told["threshold"] if command != "threshold" else told
         found = found["value"] if isinstance(found, dict) else found
         assert found == pytest.approx(expected, abs=1e-9)
-        assert any("holds a correlation matrix of 4 variables" in n for n in told["notes"])
+        assert any("holds a correlation matrix, not rows" in n for n in told["notes"])
     _, text, _ = main(command, path)
-    assert "holds a correlation matrix of 4 variables" in " ".join(text.split())
+    assert "holds a correlation matrix, not rows" in " ".join(text.split())
     if command == "fit":
         assert told["measured"]["rows_used"] is None
         assert told["measured"]["largest_correlation_before"] == pytest.approx(
@@ -107,6 +107,9 @@ def test_missing_marks_ids_and_years_are_reported_next_to_the_answer(main, answe
     status, told = answer("fit", path, "--include", "Time")
     assert status == 0
     assert list(told["fidelity"]) == ["Time", *frame.columns]
+    status, told = answer("fit", path, "--columns", ",".join(frame.columns), "--include", "Time")
+    assert status == 0
+    assert sorted(told["fidelity"]) == sorted(["Time", *frame.columns])
 
 
 def test_more_marks_by_option(answer, frame, tmp_path):

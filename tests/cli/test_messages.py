@@ -101,6 +101,7 @@ def test_help_that_is_advised_exists(main, wine_csv, arguments):
     assert status == 2
     advised = re.search("Try 'coral ([^']*)'", err)
     assert advised is not None
+    assert advised[1].split() == [arguments[0], "--help"]
     status, out, _ = main(*advised[1].split())
     assert status == 0
     assert out.startswith("usage: coral")

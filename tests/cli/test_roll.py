@@ -87,6 +87,7 @@ def test_windows_and_rows_without_output_are_counted(prices, main, tmp_path):
         (["--window", "40", "--rho-min", "2"], "between 0 and 1"),
         (["--window", "40", "--by", "sector", "--jobs", "0"], "number of processes"),
         (["--window", "40", "--by", "sector", "--windows", "-"], "standard output"),
+        (["--window", "40", "--rho-min", "0.9", "--max-vif", "2"], "one of --rho-min, --max-vif"),
     ],
 )
 def test_wrong_use_is_reported_and_leaves_no_file(prices, main, tmp_path, arguments, told):

@@ -56,6 +56,8 @@ def load(options: Namespace, **uses: Any) -> Dataset:
     }
     if options.columns and not named["columns"]:
         raise UsageError("--columns names no column.\nName two or more, or leave it out for all.")
+    if options.columns:
+        named["columns"] = tuple(dict.fromkeys(named["columns"] + named["include"]))
     return opened.choose(Request(**named, **uses))
 
 

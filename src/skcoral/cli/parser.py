@@ -297,6 +297,13 @@ class _Parser(argparse.ArgumentParser):
             **how,
         )
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuse unknown options in the parser of the command, whose help lists the known ones."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
     def error(self, message: str) -> NoReturn:
         said = printable(message.removeprefix("argument "))
         raise UsageError(f"{said}.\nTry '{self.prog} --help'.")

@@ -58,12 +58,13 @@ def check_target(asked: Any, spelled: Callable[[str], str] = str) -> None:
 
     ``spelled`` tells how the reader writes the name of an argument.
     """
-    given = [spelled(name) for name in _TARGETS if getattr(asked, name, None) is not None]
-    floors, *others, last = map(spelled, _TARGETS)
+    known = [name for name in _TARGETS if hasattr(asked, name)]  # windows have no budget
+    given = [spelled(name) for name in known if getattr(asked, name) is not None]
+    floors, *others, last = map(spelled, known)
     if len(given) > 1:
         raise InvalidArgumentError(
             f"Give one of {', '.join([floors, *others])} and {last}, not both {given[0]} and "
-            f"{given[1]}: with a budget or a limit, the common floor is what is maximised."
+            f"{given[1]}: without floors, the common floor is what is maximised."
         )
     if given and given[0] != floors and getattr(asked, "support", None) is not None:
         raise InvalidArgumentError(

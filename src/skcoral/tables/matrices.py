@@ -29,7 +29,7 @@ class NamedMatrix:
     def sentence(self) -> str:
         """What was recognised, in words."""
         kind = "correlation" if self.scale is None else "covariance"
-        return f"The file holds a {kind} matrix of {len(self.names)} variables, not rows of data."
+        return f"The file holds a {kind} matrix, not rows of data."
 
     def part(self, names: tuple[str, ...]) -> NamedMatrix:
         """The matrix of some of the variables."""

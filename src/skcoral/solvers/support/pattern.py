@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral.core.arrays import Array
-from skcoral.core.validation import check_number, check_support, shown_value
+from skcoral.core.validation import check_number, check_support, listing, shown_value
 from skcoral.exceptions import InvalidArgumentError
 
 Mask = NDArray[np.bool_]
@@ -273,7 +273,9 @@ def _position(variable: Any, names: tuple[str, ...]) -> int:
         raise InvalidArgumentError(
             f"position {variable} is outside 0…{len(names) - 1} in the support."
         )
-    raise InvalidArgumentError(f"unknown variable {variable!r} in the support; known: {names}.")
+    raise InvalidArgumentError(
+        f"The support names {variable!r}; the variables are {listing(names)}."
+    )
 
 
 def _is_nested_mask(support: Any, shape: tuple[int, int]) -> bool:
