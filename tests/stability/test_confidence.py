@@ -230,3 +230,16 @@ def test_the_bound_on_correlations_is_rounded_up_and_said_where_it_says_somethin
     vacuous = replace(report, residual_bound=np.full(4, 0.997))
     assert "No correlation left" not in vacuous.sentence()
     assert "No correlation left" not in replace(report, residual_bound=None).sentence()
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_rows_of_weight_zero_are_no_observations(wine, grouped):
+    rows = wine.iloc[::3, :4]
+    weights = np.where(np.arange(len(rows)) < 20, 0.0, 1.0)
+    groups = np.arange(len(rows)) // 4 if grouped else None  # the first five have no weight
+    known = {"sample_weight": weights, "groups": groups}
+    all_of_them = confident_floors(CORAL(rho_min=0.8), rows, **known)
+    known = {"groups": None if groups is None else groups[20:]}
+    few = confident_floors(CORAL(rho_min=0.8), rows.iloc[20:], **known)
+    np.testing.assert_allclose(all_of_them.floors, few.floors, atol=1e-9)
+    assert all_of_them.about == few.about

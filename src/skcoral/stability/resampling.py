@@ -41,7 +41,8 @@ class Fitted:
 class Resampler:
     """Fits an estimator's settings to folds of a table, or to rows drawn from it.
 
-    The arguments are those of :func:`~skcoral.stability.confident_floors`.
+    The arguments are those of :func:`~skcoral.stability.confident_floors`; ``counted_only`` leaves
+    out rows of weight zero.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Resampler:
         sample_weight: Any = None,
         groups: Any = None,
         block_length: Any = None,
+        counted_only: bool = False,
     ) -> None:
         if not isinstance(estimator, CORAL):
             raise InvalidArgumentError(
@@ -66,6 +68,13 @@ class Resampler:
         self.names = column_names(self.model)
         self.weights: Array | None = check_weights(sample_weight, len(rows))
         self.dependence = read_dependence(self.rows, groups, block_length, self.weights)
+        if counted_only and self.weights is not None and block_length is None:
+            # a row of weight zero is no observation, nor is a group of such rows alone
+            counted = self.weights > 0.0
+            codes = self.dependence.groups
+            self.rows, self.weights = self.rows[counted], self.weights[counted]
+            codes = None if codes is None else codes[counted]
+            self.dependence = read_dependence(self.rows, codes, None, self.weights)
 
     def weights_of(self, part: Any) -> Array | None:
         """The weights of the rows ``part``."""
