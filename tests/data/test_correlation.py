@@ -37,7 +37,7 @@ def test_correlation_of_columns_a_hundred_million_deviations_from_zero():
 def test_constant_columns_are_named():
     X = table()
     X[:, [1, 3]] = [0.1, 7.0]
-    with pytest.raises(InvalidTableError, match=r"2 columns are constant.*`b`, `d`.*Drop"):
+    with pytest.raises(InvalidTableError, match=r"2 columns.*`b`, `d`"):
         estimate(Moments.from_rows(X, names=list("abcd")))
 
 
