@@ -8,7 +8,7 @@ from sklearn.datasets import load_wine
 
 from skcoral import CORAL
 from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError, InvalidTableError
-from skcoral.stability import bootstrap, confident_floors
+from skcoral.stability import bootstrap, confident_floors, holdout
 from skcoral.stability.bootstrap import _left_out
 from skcoral.stability.dependence import Dependence
 from skcoral.stability.resampling import Resampler
@@ -243,3 +243,17 @@ def test_rows_of_weight_zero_are_no_observations(wine, grouped):
     few = confident_floors(CORAL(rho_min=0.8), rows.iloc[20:], **known)
     np.testing.assert_allclose(all_of_them.floors, few.floors, atol=1e-9)
     assert all_of_them.about == few.about
+
+
+@pytest.mark.parametrize("kind", ["rows", "groups", "later"])
+def test_rows_of_weight_zero_are_not_held_out(wine, kind):
+    rows = wine.iloc[::3, :4]
+    if kind == "later":
+        rows = rows.set_index(pd.date_range("2000", periods=len(rows)))
+    weights = np.where(np.arange(len(rows)) < 40, 0.0, 1.0)
+    groups = np.arange(len(rows)) // 2 if kind == "groups" else None
+    everything = holdout(CORAL(rho_min=0.8), rows, sample_weight=weights, groups=groups, cv=3)
+    groups = None if groups is None else groups[40:]
+    few = holdout(CORAL(rho_min=0.8), rows.iloc[40:], groups=groups, cv=3)
+    assert everything.left_out == kind
+    np.testing.assert_allclose(everything.fidelity_new, few.fidelity_new, atol=1e-9)

@@ -158,7 +158,9 @@ def holdout(
     """
     whole = isinstance(cv, Integral)  # else dependent rows are the splitter's business
     kept = groups if whole else None
-    sample = Resampler(estimator, X, sample_weight=sample_weight, groups=kept)
+    known = {"sample_weight": sample_weight, "groups": kept}
+    sample = Resampler(estimator, X, **known, counted_only=whole)
+    groups = sample.dependence.groups if whole else groups
     kind, splits = _splits(sample, X, cv, groups)
     fitted, new, noise, sizes = [], [], [], []
     for fold, (train, test) in enumerate(splits, start=1):
@@ -217,7 +219,7 @@ def _splits(sample: Resampler, X: Any, cv: Any, groups: Any) -> tuple[LeftOut, A
         return "groups", known.folds(folds)
     time = _times(X)
     if time is not None:
-        order = np.argsort(time, kind="stable")
+        order = np.argsort(time[sample.counted], kind="stable")
         ahead = TimeSeriesSplit(folds).split(order)
         return "later", [(order[train], order[test]) for train, test in ahead]
     return "rows", KFold(folds, shuffle=True, random_state=0).split(sample.rows)

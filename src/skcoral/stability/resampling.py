@@ -68,12 +68,13 @@ class Resampler:
         self.names = column_names(self.model)
         self.weights: Array | None = check_weights(sample_weight, len(rows))
         self.dependence = read_dependence(self.rows, groups, block_length, self.weights)
+        self.counted: Any = slice(None)
         if counted_only and self.weights is not None and block_length is None:
             # a row of weight zero is no observation, nor is a group of such rows alone
-            counted = self.weights > 0.0
+            self.counted = self.weights > 0.0
             codes = self.dependence.groups
-            self.rows, self.weights = self.rows[counted], self.weights[counted]
-            codes = None if codes is None else codes[counted]
+            self.rows, self.weights = self.rows[self.counted], self.weights[self.counted]
+            codes = None if codes is None else codes[self.counted]
             self.dependence = read_dependence(self.rows, codes, None, self.weights)
 
     def weights_of(self, part: Any) -> Array | None:
