@@ -11,7 +11,6 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +18,18 @@ import pytest
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-from skcoral.app import SERVER_OPTIONS
+from skcoral.app.server import APP
 from skcoral.app.settings import Settings
 
 # Helpers beside the tests are imported by their names.
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "hostile")]
 
+SERVE = """
+import sys
+from pathlib import Path
+from skcoral.app.server import serve
+serve(Path(sys.argv[1]), "127.0.0.1", int(sys.argv[2]), headless=True)
+"""
 #: Writes every address that is looked up or connected to into a file.
 WITNESS = """
 import os, sys
@@ -42,14 +47,6 @@ def seen(event, arguments):
 sys.addaudithook(seen)
 """
 
-SCRIPT = Path(find_spec("skcoral.app").submodule_search_locations[0]) / "main.py"
-
-
-@pytest.fixture(scope="session")
-def script() -> Path:
-    """The script that Streamlit runs."""
-    return SCRIPT
-
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_components_of_others() -> Iterator[None]:
@@ -64,7 +61,7 @@ def open_app() -> Callable[..., AppTest]:
     """Open the app with some settings; whatever happens must be told in words."""
 
     def opened(tab: str | None = None, **settings: Any) -> AppTest:
-        at = AppTest.from_file(str(SCRIPT), default_timeout=60)
+        at = AppTest.from_file(str(APP), default_timeout=60)
         at.session_state["settings"] = Settings(**settings)
         if tab is not None:
             at.session_state["tab"] = tab
@@ -167,8 +164,7 @@ def serve_script(tmp_path_factory, witness) -> Callable[[str], Any]:
     def serve(text: str) -> Any:
         script = tmp_path_factory.mktemp("script") / "script.py"
         script.write_text(text)
-        run = [sys.executable, "-m", "skcoral.app.server", "run", str(script), *SERVER_OPTIONS]
-        run += ["--server.headless=true", "--server.address=127.0.0.1", "--server.port"]
+        run = [sys.executable, "-c", SERVE, str(script)]
         return _served(run, tmp_path_factory, witness)
 
     return serve

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import csv
 import re
-import socket
-import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from streamlit import net_util
+from streamlit.web import cli as streamlit_cli
 
-from skcoral.app import server
-from skcoral.cli import web_app
-from skcoral.cli.parser import COMMANDS, PANELS, make_parser
+from skcoral.cli.parser import COMMANDS, PANELS
 
 
 def test_inspect_wine(coral, wine_csv):
@@ -144,51 +142,24 @@ def test_reproduce_a_table_by_label_and_by_number(main, tmp_path):
     assert status == 2
 
 
-def test_app_is_bound_to_this_machine_and_opens_no_connection(monkeypatch):
-    from streamlit import net_util
-    from streamlit.web import cli
-
+def test_app_is_served_on_this_machine_only(main, monkeypatch):
     def no_socket(*_args, **_options):
         raise AssertionError("the server asks outside for an address")
 
-    command = web_app.app_command(make_parser().parse_args(["app", "--no-browser"]))
-    assert command[:4] == [sys.executable, "-m", "skcoral.app.server", "run"]
-    assert Path(command[4]).is_file()
-    assert [part for part in command if "address" in part] == ["--server.address=127.0.0.1"]
-    assert [part for part in command if "Stats" in part] == ["--browser.gatherUsageStats=false"]
-    asked = []
+    def streamlit(arguments, **_):
+        asked.update(part.split("=", 1) for part in arguments if "=" in part)
+        assert Path(arguments[1]).is_file()
+        assert net_util.get_external_ip() is net_util.get_internal_ip() is None
+
+    asked = {}
     for name in ("get_external_ip", "get_internal_ip"):
         monkeypatch.setattr(net_util, name, no_socket)
-    monkeypatch.setattr(socket, "socket", no_socket)
-    monkeypatch.setattr(sys, "argv", command[2:])
-    monkeypatch.setattr(
-        cli,
-        "main",
-        lambda **_: asked.extend([net_util.get_external_ip(), net_util.get_internal_ip()]),
-    )
-    server.main()
-    assert asked == [None, None]
-
-
-def test_app_takes_the_place_of_the_command(main, monkeypatch):
-    def replace(path, command):
-        assert command[0] == path
-        assert "--server.port=8600" in command
-        raise SystemExit(0)
-
-    monkeypatch.setattr(web_app.os, "execv", replace)
-    with pytest.raises(SystemExit):
-        main("app", "--port", "8600", "--no-browser")
-
-
-def test_app_says_what_to_install(main, monkeypatch):
-    real = web_app.importlib.util.find_spec
-    monkeypatch.setattr(
-        web_app.importlib.util, "find_spec", lambda n: None if n == "streamlit" else real(n)
-    )
-    status, _, err = main("app")
-    assert status == 2
-    assert 'pip install ".[app]"' in err
+    monkeypatch.setattr(streamlit_cli, "main", streamlit)
+    assert main("app", "--no-browser", "--port", "8600")[0] == 0
+    assert asked["--server.address"] == "127.0.0.1"
+    assert asked["--server.port"] == "8600"
+    assert asked["--browser.gatherUsageStats"] == "false"
+    assert asked["--client.showErrorDetails"] == "none"
 
 
 def test_version_and_overview(main):

@@ -92,7 +92,7 @@ def _call(arguments: list[str]) -> int:
     elif options.command is None:
         parser.print_help()
     else:
-        name = "web_app" if options.command == "app" else options.command
+        name = options.command
         status: int = getattr(import_module(f"skcoral.cli.{name}"), name)(options)
         return status
     return OK
