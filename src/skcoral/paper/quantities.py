@@ -14,8 +14,8 @@ from skcoral.baselines import pca
 from skcoral.core.arrays import Array
 from skcoral.core.measures import fidelity, residual, residual_by
 from skcoral.core.results import Decorrelation
+from skcoral.paper.bounds import subset_bound, trace_bound, zca_bound
 from skcoral.paper.study import Study
-from skcoral.solvers.exact.bounds import subset_bound, trace_bound, zca_bound
 from skcoral.solvers.support.pattern import degrees_of_freedom
 
 #: The floors that the paper's timed frontier consists of.
@@ -102,7 +102,7 @@ def _replaced_bound(value: Callable[[Study, str], float]) -> Recipe:
 
 def _subset(study: Study, system: str) -> Finding:
     names = study.describe(system)[1]
-    return Finding(", ".join(names[j] for j in study.solved(subset_bound, system).subset))
+    return Finding(", ".join(names[j] for j in study.solved(subset_bound, system)[1]))
 
 
 def _budget_fidelity(study: Study, system: str, budget: float) -> Finding:
@@ -141,7 +141,7 @@ QUANTITIES: Mapping[str, Recipe] = {
     "threshold": _threshold("lower"),
     "threshold_upper": _threshold("upper"),
     "trace_bound": _replaced_bound(lambda study, system: trace_bound(study.matrix(system))),
-    "subset_bound": _replaced_bound(lambda study, system: study.solved(subset_bound, system).value),
+    "subset_bound": _replaced_bound(lambda study, system: study.solved(subset_bound, system)[0]),
     "subset": _subset,
     **{quantity: _of_solution(quantity) for quantity in MEASURES},
     "budget_fidelity": _budget_fidelity,

@@ -15,7 +15,6 @@ from skcoral.core.arrays import Array
 from skcoral.core.results import Decorrelation
 from skcoral.core.validation import check_count
 from skcoral.datasets import load_wine, make_system, wdi_correlation
-from skcoral.paper.protocol import protocol_from
 from skcoral.solvers.support import support_from_threshold
 
 Answer = TypeVar("Answer")
@@ -72,12 +71,6 @@ class Study:
     def matrix(self, system: str) -> Array:
         """Return the correlation matrix of a system."""
         return self.describe(system)[0]
-
-    def protocol_end(self, system: str, rho_min: float) -> Array:
-        """Return where the paper's own method ends in the neighbourhood of the optimum."""
-        optimum = self.solved(decorrelate, system, rho_min).T
-        key = ("protocol", system, rho_min)
-        return self._once(key, lambda: protocol_from(self.matrix(system), rho_min, optimum))
 
     def support(self, system: str) -> NDArray[np.bool_]:
         """Return which coefficients the paper's support restriction allows."""
