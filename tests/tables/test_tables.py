@@ -7,6 +7,7 @@ import datetime
 import gzip
 import io
 import zipfile
+from collections import Counter
 
 import numpy as np
 import openpyxl
@@ -21,7 +22,7 @@ from skcoral.exceptions import InvalidTableError
 from skcoral.tables import delimited
 from skcoral.tables.arrow_arrays import plain_cells, text_array
 from skcoral.tables.cells import (
-    LeftOut,
+    LEFT_OUT,
     bare,
     is_missing,
     number_of,
@@ -202,11 +203,14 @@ def test_marks_that_people_write_are_left_out_and_counted(
     cells, decimal, numbers, signs, thousands
 ):
     for column in (cells, text_array(cells)):
-        found = LeftOut()
+        found = Counter()
         values, wrong = to_numbers(column, decimal, left_out=found)
         assert values[: len(cells)].tolist() == numbers
         assert not wrong.any()
-        assert (found.signs, found.thousands) == (signs, thousands)
+        assert sorted(found.items()) == [
+            *(((LEFT_OUT[2], mark), n) for mark, n in sorted(thousands.items())),
+            *(((LEFT_OUT[1], mark), n) for mark, n in sorted(signs.items())),
+        ]
 
 
 def test_percent_and_currency_columns_are_variables_and_the_answer_says_so():

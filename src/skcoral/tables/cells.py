@@ -6,8 +6,6 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -36,19 +34,18 @@ _TOTAL = (
     r"ensemble|totale|totaal|totalt|ogółem|итого|всего|合計|总计|總計) ?:?\s*$"
 )
 _LONGEST = 40
-_CURRENCIES = "$€£¥"
-_SIGNS = f"{_CURRENCIES}%"
-#: What stands between thousands where the decimal mark is a point or a comma.
-_BETWEEN_THOUSANDS = {".": ",'’ \xa0\u202f", ",": ".'’ \xa0\u202f"}
-
-
-@dataclass
-class LeftOut:
-    """What was left out of the cells of a column that count as numbers: how often each."""
-
-    flags: Counter[str] = field(default_factory=Counter)  # letters behind numbers ("12.3 b")
-    signs: Counter[str] = field(default_factory=Counter)  # percent signs and currency marks
-    thousands: Counter[str] = field(default_factory=Counter)  # marks between three digits
+_CURRENCIES = frozenset("$€£¥")
+#: Numbers with a mark between their thousands, by the decimal mark; none begins with a zero.
+_GROUPED = {
+    decimal: re.compile(
+        rf"[+-]?[1-9]\d{{0,2}}([{between}'’ \xa0\u202f])\d{{3}}(\1\d{{3}})*(\{decimal}\d+)?"
+    )
+    for decimal, between in (".,", ",.")
+}
+#: What is left out of cells that count as numbers, in the order in which it is looked for.
+LEFT_OUT = ("Flags behind numbers", "Percent signs and currency marks", "Marks between thousands")
+#: How many cells had each of them: one of ``LEFT_OUT``, and the mark.
+Marks = Counter[tuple[str, str]]
 
 
 def to_numbers(
@@ -57,7 +54,7 @@ def to_numbers(
     na: Sequence[str] = (),
     *,
     typed: bool = False,
-    left_out: LeftOut | None = None,
+    left_out: Marks | None = None,
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Convert cells to float64; NaN where missing or not a number, the latter also in the mask.
 
@@ -75,20 +72,20 @@ def to_numbers(
     import pyarrow.compute as pc
 
     column = cells if hasattr(cells, "type") else text_array(cells)
-    spelling = _spelling(decimal, tuple(na))
     kind, wrong = column.type, np.zeros(len(column), dtype=bool)
     if pa.types.is_string(kind) and not typed:
         numbers = _plain_numbers(column, decimal, na)
         if numbers is None:
-            values, wrong = spelling.numbers(column, left_out)
+            values, wrong = _spelled_numbers(column, decimal, na, left_out)
         else:
             values = floats(numbers)
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         values = floats(pc.cast(column, pa.float64(), safe=False))
     else:
         values, wrong = np.full(len(column), np.nan), ~is_null(column)
-    if spelling.codes:
-        values[np.isin(values, spelling.codes)] = np.nan
+    codes = [code for mark in na if (code := number_of(mark, decimal)) is not None]
+    if codes:
+        values[np.isin(values, codes)] = np.nan
     return values, wrong
 
 
@@ -114,73 +111,50 @@ def _plain_numbers(column: Any, decimal: str, na: Sequence[str]) -> Any:
     return None
 
 
-class _Spelling:
-    """How numbers are written; each spelling of a column is read once."""
-
-    def __init__(self, decimal: str, na: Sequence[str]) -> None:
-        self.decimal = decimal
-        self.codes = [code for mark in na if (code := number_of(mark, decimal)) is not None]
-        self._marks = {mark.strip().lower() for mark in na}
-        # None of the numbers with marks between their thousands begins with a zero.
-        grouped = rf"[+-]?[1-9]\d{{{{0,2}}}}({{0}}\d{{{{3}}}})+({re.escape(decimal)}\d+)?"
-        self._grouped = {
-            mark: re.compile(grouped.format(re.escape(mark)))
-            for mark in _BETWEEN_THOUSANDS[decimal]
-        }
-
-    def numbers(self, column: Any, left_out: LeftOut | None) -> tuple[Array, NDArray[np.bool_]]:
-        """The numbers of texts, NaN where there is none, and which texts are wrong."""
-        encoded = column.dictionary_encode()
-        texts = [*encoded.dictionary.to_pylist(), None]
-        places = np.frombuffer(encoded.indices.buffers()[1], np.int32)[: len(column)].copy()
-        places[is_null(column)] = len(texts) - 1
-        counts = np.bincount(places, minlength=len(texts)).tolist()
-        values, wrong = np.full(len(texts), np.nan), np.zeros(len(texts), dtype=bool)
-        for i, text in enumerate(texts):
-            if is_missing(text, self._marks):
-                continue
-            left = dict.fromkeys(("flags", "signs", "thousands"), "")
-            number = number_of(text, self.decimal)
-            if number is None and any(map(str.isdigit, text)):
-                text = text.strip()
-                flagged = _NUMBER_AND_FLAG.fullmatch(text)
-                text, left["flags"] = (text, "") if flagged is None else (flagged[1], flagged[2])
-                text, left["signs"] = _without_sign(text)
-                text, left["thousands"] = self._without_groups(text)
-                number = number_of(text, self.decimal)
-            wrong[i], values[i] = number is None, np.nan if number is None else number
-            if left_out is not None and number is not None:
-                for what, mark in left.items():
-                    getattr(left_out, what).update({mark: counts[i]} if mark else {})
-        return values[places], wrong[places]
-
-    def _without_groups(self, text: str) -> tuple[str, str]:
-        """A number without the marks between its thousands, and the mark; other texts as is."""
-        for mark, pattern in self._grouped.items():
-            if mark in text and pattern.fullmatch(text):
-                return text.replace(mark, ""), mark
-        return text, ""
+def _spelled_numbers(
+    column: Any, decimal: str, na: Sequence[str], left_out: Marks | None
+) -> tuple[Array, NDArray[np.bool_]]:
+    """The numbers of texts, each spelling read once, and which texts are wrong."""
+    encoded = column.dictionary_encode()
+    texts = [*encoded.dictionary.to_pylist(), None]
+    places = np.frombuffer(encoded.indices.buffers()[1], np.int32)[: len(column)].copy()
+    places[is_null(column)] = len(texts) - 1
+    counts = np.bincount(places, minlength=len(texts)).tolist()
+    values, wrong = np.full(len(texts), np.nan), np.zeros(len(texts), dtype=bool)
+    missing = {mark.strip().lower() for mark in na}
+    for i, text in enumerate(texts):
+        if is_missing(text, missing):
+            continue
+        number, marks = number_of(text, decimal), [""] * len(LEFT_OUT)
+        if number is None and any(map(str.isdigit, text)):
+            text, *marks = _undressed(text)
+            grouped = _GROUPED[decimal].fullmatch(text)
+            marks.append("" if grouped is None else grouped[1])
+            number = number_of(text.replace(marks[-1], ""), decimal)
+        wrong[i], values[i] = number is None, np.nan if number is None else number
+        if left_out is not None and number is not None:
+            named = zip(LEFT_OUT, marks, strict=True)
+            left_out.update({key: counts[i] for key in named if key[1]})
+    return values[places], wrong[places]
 
 
-_spelling = lru_cache(maxsize=16)(_Spelling)  # tables of many columns ask for it once each
-
-
-def _without_sign(cell: str) -> tuple[str, str]:
-    """A cell without a percent sign or a currency mark at one of its ends, and what that was."""
+def _undressed(cell: str) -> tuple[str, str, str]:
+    """A number without blanks, its flag and its percent sign or currency mark; and these two."""
+    cell, flag, sign = cell.strip(), "", ""
+    if flagged := _NUMBER_AND_FLAG.fullmatch(cell):
+        cell, flag = flagged.groups()
     minus = cell[0] if cell[:1] in ("+", "-") and cell[1:2] in _CURRENCIES else ""
-    bare = cell[len(minus) :]
-    if bare[-1:] and bare[-1] in _SIGNS:
-        return f"{minus}{bare[:-1].rstrip()}", bare[-1]
-    if bare[:1] and bare[0] in _CURRENCIES:
-        return f"{minus}{bare[1:].lstrip()}", bare[0]
-    return cell, ""
+    rest = cell[len(minus) :]
+    if rest[-1:] in _CURRENCIES | {"%"}:
+        cell, sign = f"{minus}{rest[:-1].rstrip()}", rest[-1]
+    elif rest[:1] in _CURRENCIES:
+        cell, sign = f"{minus}{rest[1:].lstrip()}", rest[0]
+    return cell, flag, sign
 
 
 def bare(cell: str) -> str:
     """A number without blanks, the flag behind it and its percent sign or currency mark."""
-    cell = cell.strip()
-    found = _NUMBER_AND_FLAG.fullmatch(cell)
-    return _without_sign(cell if found is None else found[1])[0]
+    return _undressed(cell)[0]
 
 
 def is_missing(cell: Any, na: set[str] | frozenset[str] = frozenset()) -> bool:
@@ -203,15 +177,8 @@ def labelled_totals(column: Any, rows: Sequence[int]) -> list[tuple[int, str]]:
         return []
     matched = pc.match_substring_regex(labels, _TOTAL, ignore_case=True)
     matched = matched.take(column.indices) if labels is not column else matched
-    places = pc.indices_nonzero(pc.fill_null(matched, False)).to_pylist()
+    places = pc.indices_nonzero(matched).to_pylist()
     return [(int(rows[i]), str(column[i].as_py()).strip()) for i in places]
-
-
-def starts_with_zero(column: Any) -> bool:
-    """Whether a text begins with a zero before another digit, as codes do."""
-    import pyarrow.compute as pc
-
-    return bool(pc.any(pc.match_substring_regex(column, r"^\s*0\d")).as_py())
 
 
 def shown(cells: Any, i: int) -> str:
@@ -245,23 +212,14 @@ def remedy(cell: str, decimal: str = ".") -> str:
     )
 
 
-def number_of(cell: Any, decimal: str) -> float | None:
-    """One cell as a float; None where it is not a number in the ordinary spelling."""
-    if isinstance(cell, bool):
+def number_of(text: str, decimal: str) -> float | None:
+    """A text as a float; None where it is no number in the ordinary spelling."""
+    # A point would group thousands beside a decimal comma or be a decimal point: not guessed.
+    if "_" in text or (decimal != "." and "." in text):
         return None
-    if isinstance(cell, str):
-        if "_" in cell:
-            return None
-        if decimal != ".":
-            # A point would group thousands here or be a decimal point: that is not guessed.
-            if "." in cell:
-                return None
-            cell = cell.replace(decimal, ".")
     try:
-        return float(cell)
-    except OverflowError:
-        return float("inf")
-    except (TypeError, ValueError):
+        return float(text.replace(decimal, "."))
+    except ValueError:
         return None
 
 

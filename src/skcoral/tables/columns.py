@@ -18,12 +18,11 @@ from skcoral.core.validation import listing
 from skcoral.exceptions import InvalidTableError
 from skcoral.tables.arrow_arrays import plain_cells, selected
 from skcoral.tables.cells import (
-    LeftOut,
+    Marks,
     is_like_a_number,
     labelled_totals,
     remedy,
     shown,
-    starts_with_zero,
 )
 from skcoral.tables.roles import ColumnWatch, Doubt
 from skcoral.tables.table import Batch, Table
@@ -47,7 +46,7 @@ class ColumnProfile:
         self.first_bad: tuple[int, str] | None = None  # where it stands, and what it is
         self.first_infinite: int | None = None
         self.marks: Counter[str] = Counter()  # cells that were read as missing, blanks aside
-        self.left_out = LeftOut()  # of cells that count as numbers
+        self.left_out: Marks = Counter()  # of cells that count as numbers
         self._n_sampled = self._n_formatted = 0
         self.watch = ColumnWatch()
         self.has_leading_zeros = False  # as codes have, which are no numbers to be written
@@ -63,6 +62,8 @@ class ColumnProfile:
         wrong: NDArray[np.bool_],
     ) -> None:
         """Take in the cells of some rows, and their numbers."""
+        import pyarrow.compute as pc
+
         missing = np.isnan(values) & ~wrong
         n_wrong, n_missing = int(np.count_nonzero(wrong)), int(np.count_nonzero(missing))
         self.n_bad += n_wrong
@@ -81,9 +82,9 @@ class ColumnProfile:
             finite = values[np.isfinite(values)]
             self.sums += [finite.sum(), np.abs(finite).sum()]
             self.watch.add(finite)
-            self.has_leading_zeros = self.has_leading_zeros or (
-                self.watch.is_whole and table.unit == "line" and starts_with_zero(cells)
-            )
+            if self.watch.is_whole and table.unit == "line" and not self.has_leading_zeros:
+                codes = pc.match_substring_regex(cells, r"^\s*0\d")
+                self.has_leading_zeros = bool(pc.any(codes).as_py())
         if n_missing and self.n_numbers >= self.n_bad:
             texts = (str(c).strip() for c in plain_cells(selected(cells, missing)) if c is not None)
             self.marks.update(shortened(text) for text in texts if text)

@@ -9,6 +9,7 @@ from typing import Literal
 from skcoral.core.display import shortened
 from skcoral.core.validation import listing
 from skcoral.data.moments import Moments
+from skcoral.tables.cells import LEFT_OUT
 from skcoral.tables.columns import ColumnProfile, TableProfile
 from skcoral.tables.dialect import SEPARATORS
 from skcoral.tables.roles import Doubt
@@ -19,12 +20,6 @@ _ENCODINGS = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
 #: What becomes of incomplete rows: a fit does not use them, and perhaps writes no outputs for them;
 #: a model has none for new ones; or they are not written.
 Outcome = Literal["unused", "empty", "without", "dropped"]
-#: What is left out of cells that count as numbers.
-_LEFT_OUT: dict[str, Literal["flags", "signs", "thousands"]] = {
-    "Flags behind numbers": "flags",
-    "Percent signs and currency marks": "signs",
-    "Marks between thousands": "thousands",
-}
 
 
 def reading_notes(table: Table, content: TableProfile, names: Sequence[str]) -> list[str]:
@@ -40,10 +35,12 @@ def reading_notes(table: Table, content: TableProfile, names: Sequence[str]) -> 
     marks = _counted(column.marks for column in columns)
     if marks:
         told.append(f"Read as missing: {marks}.")
-    for what, kind in _LEFT_OUT.items():
-        found = {shortened(c.name): getattr(c.left_out, kind) for c in columns}
-        named = [name for name, counts in found.items() if counts]
-        if named:
+    for what in LEFT_OUT:
+        found = {
+            shortened(c.name): {mark: n for (kind, mark), n in c.left_out.items() if kind == what}
+            for c in columns
+        }
+        if named := [name for name, counts in found.items() if counts]:
             marks = _counted(found.values())
             told.append(f"{what} were left out: {marks}, in {listing(named, _SHOWN, quote='')}.")
     return [*told, *_coded_notes(columns)]

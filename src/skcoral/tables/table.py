@@ -8,9 +8,11 @@ numbers are needed: what is not transformed can be written back unchanged.
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -21,7 +23,7 @@ from skcoral.core.limits import current
 from skcoral.core.validation import listing
 from skcoral.exceptions import InvalidTableError
 from skcoral.tables.arrow_arrays import plain_cells, selected
-from skcoral.tables.cells import LeftOut, remedy, shown, to_numbers
+from skcoral.tables.cells import Marks, remedy, shown, to_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,27 +95,26 @@ class Table:
     #: Rows that are totals of the others, with their labels; found by ``columns.profile``.
     totals: list[tuple[int, str]] = field(default_factory=list)
 
-    def numbers(
-        self, cells: Any, left_out: LeftOut | None = None
-    ) -> tuple[Array, NDArray[np.bool_]]:
+    def numbers(self, cells: Any, left_out: Marks | None = None) -> tuple[Array, NDArray[np.bool_]]:
         """Cells of a column as numbers; NaN where missing or wrong, the latter also in the mask."""
         typed = self.format in ("parquet", "stata")
         return to_numbers(cells, self.decimal, self.na, typed=typed, left_out=left_out)
 
     def numbers_of_all(
-        self, columns: Sequence[Any], left_out: Sequence[LeftOut] | None = None
+        self,
+        columns: Sequence[Any],
+        left_out: Sequence[Marks] = (),
     ) -> Iterator[tuple[Array, NDArray[np.bool_]]]:
         """The numbers of each column; in one go where there are many columns and few rows."""
         import pyarrow as pa
 
         if columns and len(columns[0]) <= _FEW_ROWS and len({c.type for c in columns}) == 1:
-            unusual = LeftOut()
+            unusual: Marks = Counter()
             values, wrong = self.numbers(pa.concat_arrays(columns), unusual)
-            if not (unusual.flags or unusual.signs or unusual.thousands):
+            if not unusual:
                 shape = len(columns), -1
                 return zip(values.reshape(shape), wrong.reshape(shape), strict=True)
-        counts: Sequence[LeftOut | None] = left_out or [None] * len(columns)
-        return (self.numbers(c, count) for c, count in zip(columns, counts, strict=True))
+        return (self.numbers(c, count) for c, count in zip_longest(columns, left_out))
 
     def finite(self, columns: Sequence[Any], rows: Sequence[int], names: Sequence[str]) -> Array:
         """Columns as numbers, NaN where missing; anything else is an error."""
