@@ -66,7 +66,7 @@ def test_groups_and_outcome_belong_to_the_complete_rows(frame):
     known = data.known("site")
     assert known["groups"].tolist() == complete["site"].tolist()
     np.testing.assert_allclose(known["sample_weight"], complete["w"], rtol=1e-15)
-    np.testing.assert_allclose(data.outcome, complete["y"], rtol=1e-15)
+    np.testing.assert_allclose(data.outcome()[0], complete["y"], rtol=1e-15)
     sure = CORAL(0.8, confidence=0.9).fit(
         complete[list("abcd")], sample_weight=complete["w"], groups=complete["site"]
     )
@@ -101,6 +101,16 @@ def test_columns_that_cannot_be_read_are_named_together(frame):
     for part in ("'a' (line 9: '1.5 kg')", "'c' (line 11: infinite)", "'d' (line 4: 'n/k')"):
         assert part in str(told.value)
     assert file.choose(Request(exclude=file.unreadable)).names == ("b", "w", "y")
+
+
+def test_the_column_that_costs_most_rows_is_named(frame):
+    holes = frame.copy()
+    holes.loc[60:80, "c"] = np.nan
+    data = opened(holes).choose(REQUESTS["plain"])
+    assert data.estimate.n_rows == 67
+    (told,) = data.doubts()
+    assert "23 rows" in told
+    assert told.endswith("c has no value in 21 of them.")
 
 
 def test_a_row_that_makes_a_correlation_is_pointed_out(frame):

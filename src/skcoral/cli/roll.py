@@ -57,7 +57,7 @@ def roll(options: Namespace) -> int:
 
 def _show(run: RollingPass, options: Namespace, written: Sequence[Any]) -> None:
     """Print what was done."""
-    stderr, largest = options.output == "-", run.largest
+    stderr = options.output == "-"
     counts = (f"{n:,} {kind}" for kind, n in sorted(run.status.items()))
     kinds = ", ".join(counts).replace("_", " ")
     groups = f" in {len(run.groups):,} groups" if options.by else ""
@@ -67,11 +67,9 @@ def _show(run: RollingPass, options: Namespace, written: Sequence[Any]) -> None:
             "a smaller --min-rows (without it, a window needs all of its rows)"
         )
     why = ", ".join(f"{n:,} {reason}" for reason, n in run.without.most_common())
-    bounds = [run.least["threshold"], largest["threshold"]]
-    ends = largest["largest_before"], largest["largest_after"]
     told = [
         f"{run.status.total():,} windows{groups}: {kinds}.",
-        sentences.windows(*ends, run.least["min_fidelity"], bounds),
+        sentences.windows(*run.extremes.values()),
         f"{run.without.total():,} of {run.n_rows:,} rows have no output: {why}. "
         "Their variables are left empty."
         if why

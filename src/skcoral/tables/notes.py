@@ -124,8 +124,13 @@ def target_note(name: str | None, *, is_matrix: bool = False) -> str:
     return f"{shortened(name)} is the outcome: it is left out of the variables{stays}."
 
 
-def incomplete_note(places: Sequence[int], unit: str, outcome: Outcome = "unused") -> str:
-    """Where incomplete rows stand in the file, and what becomes of them."""
+def incomplete_note(
+    places: Sequence[int],
+    unit: str,
+    outcome: Outcome = "unused",
+    columns: Iterable[ColumnProfile] = (),
+) -> str:
+    """Where incomplete rows stand in the file, what becomes of them, and for want of what."""
     if not places:
         return ""
     n = len(places)
@@ -137,7 +142,12 @@ def incomplete_note(places: Sequence[int], unit: str, outcome: Outcome = "unused
         "dropped": f"{are} left out",
     }
     where = listing([str(place) for place in places], 10, quote="")
-    return f"{n:,} row{s} with missing values {what[outcome]}: {unit}{s} {where}."
+    told = f"{n:,} row{s} with missing values {what[outcome]}: {unit}{s} {where}."
+    emptiest = max(columns, key=lambda column: column.n_missing, default=None)
+    if n > 1 and emptiest is not None and emptiest.n_missing > 1:
+        of = "any" if emptiest.n_missing >= n else f"{emptiest.n_missing:,}"
+        told += f" {shortened(emptiest.name)} has no value in {of} of them."
+    return told
 
 
 def weights_note(name: str, moments: Moments, n_idle: int = 0) -> str:

@@ -33,7 +33,6 @@ from skcoral.tables.roles import Doubt
 from skcoral.tables.table import Complete, Table, complete_rows, labels_of
 
 if TYPE_CHECKING:
-    from skcoral.estimator import CORAL
     from skcoral.workflow.fit import Fit
 
 #: Given what is being done, a context that takes the fraction done (None: unknown).
@@ -62,9 +61,7 @@ class Request:
     labels: tuple[str, ...] = ()  # further columns that are no variables: dates, groups
     covariance: str | None = None  # an estimator of scikit-learn for the correlations
     in_memory: bool = False  # all rows are needed at once
-    dense: bool = (
-        False  # a p × p matrix is needed even with more than twice as many columns as rows
-    )
+    dense: bool = False  # a p × p matrix is needed, however few the rows are
 
 
 @dataclass(frozen=True)
@@ -100,14 +97,6 @@ class Dataset:
         return tuple(name for name in self.table.names if name not in variables)
 
     @property
-    def numeric_texts(self) -> list[str]:
-        """Columns besides the variables whose texts were read as numbers."""
-        if self.table.unit == "row":  # sheets and typed files hold numbers already
-            return []
-        columns = map(self.content.column, self.passed_through)
-        return [column.name for column in columns if column.is_written_as_number]
-
-    @property
     def is_wide(self) -> bool:
         """Whether there are so few rows that these are held, and no matrix of all pairs."""
         return 2 * self.content.n_rows < len(self.names)
@@ -119,7 +108,11 @@ class Dataset:
         needed = self.is_wide or request.in_memory or request.covariance is not None
         if self.matrix is not None or not (needed or n_numbers <= min(IN_MEMORY, current().cells)):
             return None
-        self._check_room(n_numbers)
+        what = f"{self.content.n_rows:,} rows of {len(self.names):,} columns are {n_numbers:,} "
+        advice = "Without --confidence and --covariance, long tables are read in parts."
+        advice = "Choose fewer columns (--columns)." if self.is_wide else advice
+        what += "numbers to hold in memory"
+        current().check("cells", n_numbers, self.table.label, what, advice)
         values, weights, kept = [], [], []
         places: list[int] = []
         for part in self.complete_rows():
@@ -132,13 +125,13 @@ class Dataset:
 
     def known(self, groups: str | None = None) -> dict[str, Any]:
         """Weights and groups of the rows in memory, as ``fit`` takes them."""
-        rows, found = self.rows, {}
+        rows, known = self.rows, {}
         if rows is not None and rows.weights is not None:
-            found["sample_weight"] = rows.weights
+            known["sample_weight"] = rows.weights
         if rows is not None and groups is not None:
             labels = np.array(labels_of(self.table.cells(groups)), dtype=object)
-            found["groups"] = labels[rows.kept]
-        return found
+            known["groups"] = labels[rows.kept]
+        return known
 
     @cached_property
     def suggested_groups(self) -> tuple[str, int] | None:
@@ -155,20 +148,18 @@ class Dataset:
                     repeated[column.name] = len(set(labels))
         return max(repeated.items(), key=lambda item: item[1], default=None)
 
-    @property
-    def outcome(self) -> Array | None:
-        """The outcome of the rows in memory, NaN where it is no number; None where none is."""
+    def outcome(self) -> tuple[Array | None, str]:
+        """The outcome of the rows in memory; or none, and a sentence that says why."""
         target = self.request.target
-        if target is None or self.rows is None:
-            return None
-        return np.asarray(self.table.to_numpy([target])[self.rows.kept, 0])
-
-    def _check_room(self, n_numbers: int) -> None:
-        n_rows, p = self.content.n_rows, len(self.names)
-        what = f"{n_rows:,} rows of {p:,} columns are {n_numbers:,} numbers to hold in memory"
-        advice = "Without --confidence and --covariance, long tables are read in parts."
-        advice = "Choose fewer columns (--columns)." if self.is_wide else advice
-        current().check("cells", n_numbers, self.table.label, what, advice)
+        if target is None:
+            return None, ""
+        if self.matrix is not None:
+            return None, f"No regression of {target}: the file holds a matrix and no rows."
+        why = self.content.column(target).unusable(self.table)
+        if not why and self.rows is not None:
+            return np.asarray(self.table.to_numpy([target])[self.rows.kept, 0]), ""
+        why = why and f"the column is no number that varies ({why})"
+        return None, f"No regression of {target}: {why or 'the table is large'}."
 
     def complete_rows(self) -> Iterator[Complete]:
         """Read the complete rows batch by batch, and note where the others stand."""
@@ -185,9 +176,9 @@ class Dataset:
                 n_rows += len(part.values)
                 yield part
         if n_rows < 2:
-            found = "only one row has" if n_rows else "no row has"
+            some = "only one row has" if n_rows else "no row has"
             raise InvalidTableError(
-                f"{self.table.label}: {found} a value in all of the {len(self.names)} columns.\n"
+                f"{self.table.label}: {some} a value in all of the {len(self.names)} columns.\n"
                 "Give two rows or more, or leave out the columns with many missing values "
                 "(--exclude)."
             )
@@ -195,13 +186,11 @@ class Dataset:
     @cached_property
     def _estimated(self) -> tuple[CorrelationEstimate, Moments]:
         """The correlations, and the moments of the rows behind them."""
-        if self.matrix is not None:
-            R, scale = self.matrix.R, self.matrix.scale
-            with self.naming():
-                return given_matrix(R, self.names, scale=scale), Moments(self.names)
         with self.naming():
+            moments = Moments(self.names)
+            if self.matrix is not None:
+                return given_matrix(self.matrix.R, self.names, scale=self.matrix.scale), moments
             if self.rows is None:
-                moments = Moments(self.names)
                 for part in self.complete_rows():
                     moments.update(part.values, sample_weight=part.weights)
                 return estimate_moments(moments), moments
@@ -229,12 +218,6 @@ class Dataset:
             return measure_matrix(self.matrix.R, result.T, result.names)
         return measure_rows(self.estimate, result, self.moments)
 
-    def model(self, settings: Mapping[str, Any]) -> CORAL:
-        """A model with these settings, not fitted yet."""
-        from skcoral.estimator import CORAL
-
-        return CORAL(covariance=self.request.covariance, **settings)
-
     def fit(
         self,
         settings: Mapping[str, Any],
@@ -249,9 +232,10 @@ class Dataset:
         they were computed before; unless it is ``thorough``, neither rounding nor the loss on new
         rows is measured.
         """
+        from skcoral.estimator import CORAL
         from skcoral.workflow.fit import Fit
 
-        model, estimate = self.model(settings), self.estimate
+        model, estimate = CORAL(covariance=self.request.covariance, **settings), self.estimate
         with self.progress("Solving"), self.naming():
             if self.matrix is None and self.rows is None:
                 return Fit(self, model.fit_moments(self.moments), groups)
@@ -286,16 +270,12 @@ class Dataset:
         request = self.request
         told = [notes.target_note(request.target, is_matrix=self.matrix is not None)]
         if request.weights is not None:
-            told.append(notes.weights_note(request.weights, self.moments, self._n_idle))
+            n_complete = self.content.n_rows - len(self.incomplete)
+            n_idle = n_complete - self.moments.n_rows  # of weight zero
+            told.append(notes.weights_note(request.weights, self.moments, n_idle))
         if request.covariance is not None:
             told.append(f"Correlations are estimated by {request.covariance}.")
         return [sentence for sentence in told if sentence]
-
-    @property
-    def _n_idle(self) -> int:
-        """Complete rows of weight zero."""
-        n_complete = self.content.n_rows - len(self.incomplete)
-        return n_complete - self.moments.n_rows
 
     def doubts(self, how: str = "", outcome: notes.Outcome = "unused") -> list[str]:
         """How the file may have been misread: what was recognised and left out.
@@ -305,11 +285,12 @@ class Dataset:
         """
         if self.matrix is not None:
             return [*notes.assumed(self.table), self.matrix.sentence]
+        column, unit = self.content.column, self.table.unit
         told = [
             *notes.reading_notes(self.table, self.content, self.names),
-            notes.constant_note([self.content.column(name) for name in self.constant]),
+            notes.constant_note([*map(column, self.constant)]),
             notes.doubtful_note(self.doubtful, how),
-            notes.incomplete_note(self.incomplete, self.table.unit, outcome),
-            *(row.sentence(self.table.unit) for row in self.dominant[:3]),
+            notes.incomplete_note(self.incomplete, unit, outcome, map(column, self.names)),
+            *(row.sentence(unit) for row in self.dominant[:3]),
         ]
         return [sentence for sentence in told if sentence]

@@ -9,7 +9,6 @@ from pathlib import PurePath
 from typing import Any, BinaryIO
 
 from skcoral import certificates
-from skcoral.core.arrays import Array
 from skcoral.data.effects import Measured, Measurement
 from skcoral.estimator import CORAL
 from skcoral.estimator.rows import named_rows
@@ -33,10 +32,8 @@ class Fit:
     @cached_property
     def measured(self) -> Measured:
         """The effect on the rows, weighted as in the fit, or on the matrix."""
-        measured = self.model.measured_
-        if self.data.matrix is not None:
-            return measured
-        return replace(measured, rows_given=self.data.content.n_rows)
+        n_rows = None if self.data.matrix is not None else self.data.content.n_rows
+        return replace(self.model.measured_, rows_given=n_rows)
 
     @cached_property
     def check(self) -> certificates.Check:
@@ -50,34 +47,23 @@ class Fit:
             self.model.result_, self.model.correlation_, sources=self.data.names
         )
 
-    def write(
-        self,
-        stream: BinaryIO,
-        path: str,
-        *,
-        keep_sources: bool = False,
-        drop_incomplete: bool = False,
-    ) -> None:
-        """Write the table with its variables replaced by outputs, or T for a matrix."""
-        data, result = self.data, self.model.result_
-        if data.matrix is not None:
-            write_matrix(stream, path, data.names, result.names, self.model.T_, like=data.table)
-            return
-        _write_rows(
-            data,
-            self.model,
-            stream,
-            path,
-            keep_sources=keep_sources,
-            drop_incomplete=drop_incomplete,
-        )
+    def write(self, stream: BinaryIO, path: str, **layout: Any) -> None:
+        """Write the table with its variables replaced by outputs, or T for a matrix.
+
+        ``layout`` says whether to ``keep_sources`` and to ``drop_incomplete`` rows.
+        """
+        data, names = self.data, self.model.result_.names
+        if data.matrix is None:
+            _write_rows(data, self.model, stream, path, **layout)
+        else:
+            write_matrix(stream, path, data.names, names, self.model.T_, like=data.table)
 
     def report(self, *, command: str, notes: Sequence[str], **how: Any) -> str:
         """The report as one HTML page; ``how`` goes to :func:`skcoral.show.report.gather`."""
         from skcoral.show import report
 
         data, rows = self.data, self.data.rows
-        y, why = self._outcome()
+        y, why = data.outcome()
         told = [*notes, why]
         if data.matrix is None and rows is None:
             told.append("No hold-out table: the table is large.")
@@ -98,34 +84,21 @@ class Fit:
             )
             return report.render(facts)
 
-    def _outcome(self) -> tuple[Array | None, str]:
-        """The outcome of the rows in memory; or none, and a sentence that says why."""
-        data, target = self.data, self.data.request.target
-        if target is None:
-            return None, ""
-        if data.matrix is not None:
-            return None, f"No regression of {target}: the file holds a matrix and no rows."
-        why = data.content.column(target).unusable(data.table)
-        if why:
-            why = f"the column is no number that varies ({why})"
-        elif data.rows is not None:
-            return data.outcome, ""
-        return None, f"No regression of {target}: {why or 'the table is large'}."
-
 
 def write_outputs(
-    data: Dataset, model: CORAL, stream: BinaryIO, path: str, **how: Any
+    data: Dataset, model: CORAL, stream: BinaryIO, path: str, **layout: Any
 ) -> Measured | None:
     """Write the rows of a table with the outputs of a model, and measure the effect on them.
 
-    None where rows are few or columns constant in them. Incomplete rows are noted in the dataset.
+    ``layout`` is that of :meth:`Fit.write`. None where rows are few or columns constant in them.
+    Incomplete rows are noted in the dataset.
     """
     measurement = Measurement(data.names, model.result_.names)
 
     def add(rows: Any, outputs: Any) -> None:
         measurement.add(model.standardised(rows), outputs)
 
-    data.incomplete[:] = _write_rows(data, model, stream, path, on_rows=add, **how)
+    data.incomplete[:] = _write_rows(data, model, stream, path, on_rows=add, **layout)
     if measurement.n_rows < 3:
         return None
     try:
@@ -145,16 +118,15 @@ def _write_rows(
     on_rows: Callable[[Any, Any], None] | None = None,
 ) -> list[int]:
     """Write the rows of a table with the outputs of a model; returns where incomplete ones are."""
+    columns = columns_with_outputs(data.table.names, data.names, keep_sources=keep_sources)
+    # Sheets and typed files hold numbers already; the numbers of texts are written as numbers.
+    others = map(data.content.column, data.passed_through if data.table.unit == "line" else ())
     with data.progress("Writing") as tell:
         return write_transformed(
-            stream,
-            path,
-            data.table,
-            data.names,
-            model,
-            columns=columns_with_outputs(data.table.names, data.names, keep_sources=keep_sources),
+            *(stream, path, data.table, data.names, model),
+            columns=columns,
             on_rows=on_rows,
             on_batch=lambda batch: tell(batch.fraction),
             drop_incomplete=drop_incomplete,
-            numeric=data.numeric_texts,
+            numeric=[column.name for column in others if column.is_written_as_number],
         )

@@ -29,8 +29,9 @@ class OpenedFile:
     @cached_property
     def reasons(self) -> dict[str, str]:
         """Why columns cannot be variables, by name."""
-        told = {column.name: column.unusable(self.table) for column in self.content.columns}
-        return {} if self.matrix is not None else {name: why for name, why in told.items() if why}
+        columns = self.content.columns if self.matrix is None else ()
+        told = {column.name: column.unusable(self.table) for column in columns}
+        return {name: why for name, why in told.items() if why}
 
     @cached_property
     def unreadable(self) -> tuple[str, ...]:
@@ -48,9 +49,8 @@ class OpenedFile:
     @cached_property
     def doubtful(self) -> dict[str, Doubt]:
         """Columns that look like ids, years or weights, with the reason."""
-        if self.matrix is not None:
-            return {}
-        doubts = {name: self.content.column(name).doubt for name in self.offered}
+        offered = self.offered if self.matrix is None else ()
+        doubts = {name: self.content.column(name).doubt for name in offered}
         return {name: doubt for name, doubt in doubts.items() if doubt is not None}
 
     def choose(self, request: Request) -> Dataset:
@@ -61,10 +61,10 @@ class OpenedFile:
                 f"--target {request.target!r} has another use as well: it holds weights, dates or "
                 "groups.\nName the column that the variables are to explain."
             )
-        known: dict[str, Any] = {"progress": self.progress, "request": request}
+        how: dict[str, Any] = {"progress": self.progress, "request": request}
         if self.matrix is not None:
             matrix = self._part_of_matrix(self.matrix, request)
-            return Dataset(self.table, self.content, matrix.names, matrix=matrix, **known)
+            return Dataset(self.table, self.content, matrix.names, matrix=matrix, **how)
         aside = [name for name in (request.target, *other_uses) if name is not None]
         chosen = select_variables(
             self.table,
@@ -73,8 +73,8 @@ class OpenedFile:
             exclude=(*request.exclude, *aside),
             include=request.include,
         )
-        known |= {"constant": chosen.constant, "doubtful": chosen.doubtful}
-        return Dataset(self.table, self.content, chosen.variables, **known)
+        how |= {"constant": chosen.constant, "doubtful": chosen.doubtful}
+        return Dataset(self.table, self.content, chosen.variables, **how)
 
     def _part_of_matrix(self, matrix: NamedMatrix, request: Request) -> NamedMatrix:
         label = self.table.label
@@ -93,8 +93,8 @@ class OpenedFile:
 
     def for_model(self, model: Any) -> Dataset:
         """The columns that a model was fitted on: by name, or in order where it has no names."""
-        fitted = getattr(model, "feature_names_in_", None)
-        wanted = None if fitted is None else [str(name) for name in fitted]
+        names = getattr(model, "feature_names_in_", None)
+        wanted = None if names is None else [str(name) for name in names]
         missing = [name for name in wanted or () if name not in self.table.names]
         if missing:
             raise InvalidTableError(
@@ -129,24 +129,22 @@ def open_file(
     given what is being done and returns a context that takes the fraction done.
     """
     table = open_table(source, **reading)
-    limits, seen = current(), table.n_rows or 0
+    p = len(table.names)
+
+    def check_cells(n_rows: int) -> None:
+        if in_memory:
+            what = f"{n_rows:,} rows or more of {p:,} columns are too many cells"
+            current().check("cells", n_rows * p, table.label, what)
 
     def count(batch: Batch) -> None:
-        nonlocal seen
-        seen = max(seen, batch.rows[-1] if len(batch.rows) else 0)
         tell(batch.fraction)
-        check_cells()
+        check_cells(batch.rows[-1] if len(batch.rows) else 0)
 
-    def check_cells() -> None:
-        if in_memory:
-            what = f"{seen:,} rows or more of {len(table.names):,} columns are too many cells"
-            limits.check("cells", seen * len(table.names), table.label, what)
-
-    check_cells()
+    check_cells(table.n_rows or 0)
     with progress(f"Looking at {table.label}") as tell:
         content = profile(table, on_batch=count)
-    found_matrix = None if matrix is False else matrix_in(table, content, asked=matrix is True)
-    return OpenedFile(table, content, found_matrix, progress)
+    held = None if matrix is False else matrix_in(table, content, asked=matrix is True)
+    return OpenedFile(table, content, held, progress)
 
 
 def check_rows(label: str, **options: Any) -> None:

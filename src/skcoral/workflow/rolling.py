@@ -24,7 +24,7 @@ from skcoral.workflow.dataset import Dataset
 
 _BATCH = 500  # rows at a time, after which the progress is told: about a second
 _CERTIFIED = {"exact", "optimal", "short", "refused"}  # the last two make no claim
-MEASURED = ("threshold", "largest_before", "largest_after", "min_fidelity")
+_MEASURED = ("largest_before", "largest_after", "min_fidelity", "threshold")
 _NUMBERS = tuple(name for name in NUMBERS if name != "threshold_upper")
 _FIGURES = ("rows", "missing", "status", *_NUMBERS, "min_fidelity", "weakest", "turnover", "reason")
 
@@ -51,8 +51,8 @@ class RollingPass:
         self.without: Counter[str] = Counter()  # rows without an output, by reason
         self.n_rows = 0
         self.first_reason = ""
-        self.least = dict.fromkeys(MEASURED, np.nan)
-        self.largest = dict.fromkeys(MEASURED, np.nan)
+        #: The smallest and the largest of each figure; NaN where there is none.
+        self.extremes = {name: np.full(2, np.nan) for name in _MEASURED}
         self._new_roller()  # wrong settings are refused before anything is read
 
     @property
@@ -102,19 +102,18 @@ class RollingPass:
     def _groups_of(
         self, batch: Batch, cells: dict[str, Any]
     ) -> list[tuple[tuple[str, ...], list[int]]]:
-        by = self.by
-        if not by:
+        if not self.by:
             return [((), list(range(len(batch.rows))))]
-        found: dict[tuple[str, ...], list[int]] = {}
-        for k, key in enumerate(zip(*(plain_cells(cells[name]) for name in by), strict=True)):
+        groups: dict[tuple[str, ...], list[int]] = {}
+        labels = (plain_cells(cells[name]) for name in self.by)
+        for k, key in enumerate(zip(*labels, strict=True)):
             if any(cell is None or cell == "" for cell in key):
-                unit = self.data.table.unit
                 raise InvalidTableError(
-                    f"{unit} {batch.rows[k]} has no group (nothing in {listing(by)}): fill or drop "
-                    "such rows."
+                    f"{self.data.table.unit} {batch.rows[k]} has no group (nothing in "
+                    f"{listing(self.by)}): fill or drop such rows."
                 )
-            found.setdefault(tuple(map(str, key)), []).append(k)
-        return list(found.items())
+            groups.setdefault(tuple(map(str, key)), []).append(k)
+        return list(groups.items())
 
     def _push(
         self,
@@ -127,12 +126,10 @@ class RollingPass:
     ) -> Array:
         """Outputs of some rows of one group; the windows that end in them are counted."""
         roller, labels = self.groups.setdefault(key, (self._new_roller(), []))
-        times, date = None, self.date
-        marks = batch.rows if date is None else plain_cells(cells[date])
+        marks = batch.rows if self.date is None else plain_cells(cells[self.date])
         new = [marks[k] for k in rows]
         labels += new
-        if date is not None:
-            times = _read_dates(new, date)
+        times = None if self.date is None else _read_dates(new, self.date)
         unit = self.data.table.unit
         pushed = roller.push(values, times, where=lambda k: f"{unit} {batch.rows[rows[k]]}")
         figures = pushed.figures
@@ -140,14 +137,14 @@ class RollingPass:
         self.without.update(pushed.without)
         self.n_rows += len(rows)
         self.first_reason = self.first_reason or next((r for r in figures["reason"] if r), "")
-        for name in MEASURED:  # NaN where it was not asked for, or does not exist
-            self.least[name] = float(np.fmin.reduce(figures[name], initial=self.least[name]))
-            self.largest[name] = float(np.fmax.reduce(figures[name], initial=self.largest[name]))
+        for name, ends in self.extremes.items():
+            both = np.r_[ends, figures[name]]
+            ends[:] = np.fmin.reduce(both), np.fmax.reduce(both)
         if log is not None:
-            ends = ([str(labels[k - pushed.gone]) for k in figures[e]] for e in ("last", "first"))
+            spans = ([str(labels[k - pushed.gone]) for k in figures[e]] for e in ("last", "first"))
             columns = (figures[name] for name in _FIGURES)
             plain = (c if c.dtype.kind in "iuf" else [str(cell) for cell in c] for c in columns)
-            log.write([*([part] * len(figures["last"]) for part in key), *ends, *plain])
+            log.write([*([part] * len(figures["last"]) for part in key), *spans, *plain])
         del labels[: roller.gone - pushed.gone]
         return pushed.outputs
 
