@@ -15,7 +15,6 @@ from skcoral.solvers.support.caps import feasible_set
 from skcoral.solvers.support.frame_relaxation import FrameBound, frame_bound
 from skcoral.solvers.support.lower_bounds import (
     frame_arrays,
-    least_norm_bound,
     lifted_points,
     multipliers,
 )
@@ -141,13 +140,11 @@ def test_systems_too_large_to_factorise_have_the_same_bound(sparse_cases, monkey
     assert wanted - 1e-6 <= iterated <= wanted + 1e-8
 
 
-def test_least_norm_against_a_quadratic_programme(sparse_cases):
+def test_the_frame_bound_is_never_below_the_least_norm_of_what_no_output_shares(sparse_cases):
     for R, mask in sparse_cases:
-        wanted, n_pairs = least_norm_programme(R, mask)
-        least = least_norm_bound(R, mask)
+        least, n_pairs = least_norm_programme(R, mask)
         assert n_pairs > 0
-        assert least.value == pytest.approx(wanted, abs=1e-7)
-        assert least.value <= frame_bound(feasible_set(R, mask, np.zeros(len(R)))).value + 1e-9
+        assert frame_bound(feasible_set(R, mask, np.zeros(len(R)))).value >= least - 1e-7
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
@@ -235,9 +232,6 @@ def test_any_dual_point_bounds_any_feasible_point(seed, rho):
 @pytest.mark.parametrize("rho", [0.0, 0.85, 0.95, 0.99])
 def test_the_papers_system(paper_system, rho):
     R, mask = paper_system
-    assert least_norm_bound(R, mask).value == pytest.approx(
-        least_norm_programme(R, mask)[0], abs=1e-6
-    )
     floors = np.full(18, rho)
     bound = frame_bound(feasible_set(R, mask, floors))
     assert bound.value == pytest.approx(frame_programme(R, mask, floors), abs=1e-6)

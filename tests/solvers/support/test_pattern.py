@@ -94,8 +94,6 @@ def test_threshold_keeps_labels_and_the_diagonal(simulated):
 def test_the_papers_count(paper_system):
     counts = degrees_of_freedom(paper_system[1])
     assert (counts.free, counts.zeros, counts.rotations, counts.equations) == (110, 214, 153, 171)
-    assert not counts.exactness_expected
-    assert degrees_of_freedom(np.ones((4, 4), dtype=bool)).exactness_expected
 
 
 def test_lists_of_zeros_and_ones_are_masks_and_tuples_are_edges():

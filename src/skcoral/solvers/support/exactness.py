@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -14,8 +13,7 @@ from skcoral.core.problem import check_correlation, frame_names
 from skcoral.core.validation import check_names
 from skcoral.solvers.support.caps import feasible_set
 from skcoral.solvers.support.frame_relaxation import frame_bound
-from skcoral.solvers.support.lower_bounds import least_norm_bound
-from skcoral.solvers.support.pattern import DegreesOfFreedom, Mask, degrees_of_freedom, pattern
+from skcoral.solvers.support.pattern import Mask, pattern
 
 _MAX_TRIES = 20_000  # eliminations
 
@@ -38,10 +36,6 @@ class Exactness(Frozen):
         The partial correlation of that pair given all others.
     bound : float
         No transformation with this support has D2 below it.
-    bound_name : str
-        "least-norm", "frame", or "" if there is none.
-    degrees_of_freedom : DegreesOfFreedom
-        The counting diagnostic.
 
     Examples
     --------
@@ -56,22 +50,19 @@ class Exactness(Frozen):
     pair: tuple[str, str] | None = None
     partial_correlation: float = 0.0
     bound: float = 0.0
-    bound_name: str = ""
-    degrees_of_freedom: DegreesOfFreedom = field(kw_only=True)
 
     def __repr__(self) -> str:
+        reason = f"D2 ≥ {self.bound:.6g}"
         if self.verdict == "possible":
             reason = f"Cholesky factor in the order {', '.join(self.order)}"
         elif self.pair is not None:
+            one, other = self.pair
             reason = (
-                f"{self.pair[0]} and {self.pair[1]} share no output, partial correlation "
-                f"{self.partial_correlation:.4f}; D2 ≥ {self.bound:.6g} by the "
-                f"{self.bound_name} bound"
+                f"{one} and {other} share no output, partial correlation "
+                f"{self.partial_correlation:.4f}; {reason}"
             )
-        elif self.verdict == "impossible":
-            reason = f"D2 ≥ {self.bound:.6g} by the {self.bound_name} bound"
-        else:
-            reason = "no order gives a supported factor, and the bounds are zero"
+        elif self.verdict == "undecided":
+            reason = "no order gives a supported factor, and the bound is zero"
         return f"Exactness({self.verdict}: {reason})"
 
 
@@ -80,8 +71,8 @@ def exactness(R: Any, support: Any) -> Exactness:
 
     Exactness means ``T Tᵀ = R⁻¹``. If in some order of the variables the Cholesky factor of R⁻¹
     stays within the support, it is such a T. If two rows of the support share no column, their
-    entry of ``T Tᵀ`` is zero, so a partial correlation that is not zero excludes exactness and
-    bounds D2 from below; the frame relaxation excludes further supports.
+    entry of ``T Tᵀ`` is zero, so a partial correlation that is not zero excludes exactness. The
+    frame relaxation bounds D2 from below, and excludes further supports.
 
     Parameters
     ----------
@@ -102,33 +93,38 @@ def exactness(R: Any, support: Any) -> Exactness:
     >>> exactness(R, [(0, 1), (1, 2)]).verdict
     'possible'
     >>> exactness(R, [(0, 2)])
-    Exactness(impossible: x0 and x1 share no output, partial correlation 0.4472;
-    D2 ≥ 0.285714 by the least-norm bound)
+    Exactness(impossible: x0 and x1 share no output, partial correlation 0.4472; D2 ≥ 0.359891)
     """
     matrix = check_correlation(R)
     names = check_names(frame_names(R), len(matrix))
     mask = pattern(support, names)
-    verdict = partial(Exactness, degrees_of_freedom=degrees_of_freedom(mask))
-    found = cholesky_within(matrix, mask)
-    if found is not None:
-        T, order = found
-        return verdict("possible", T, tuple(names[k] for k in order))
-    least = least_norm_bound(matrix, mask)
+    factor = cholesky_within(matrix, mask)
+    if factor is not None:
+        T, order = factor
+        return Exactness("possible", T, tuple(names[k] for k in order))
     # A partial correlation is known up to a rounding that grows with the condition of R.
     doubt = _doubt(matrix)
-    if least.pair is not None and abs(least.partial_correlation) > doubt:
-        return verdict(
-            "impossible",
-            pair=(names[least.pair[0]], names[least.pair[1]]),
-            partial_correlation=least.partial_correlation,
-            bound=least.value,
-            bound_name="least-norm",
-        )
+    i, j, partial = _strongest_apart(matrix, mask)
+    # With a pair the verdict stands, and three digits of the bound are enough.
+    apart = abs(partial) > doubt
     space = feasible_set(matrix, mask, np.zeros(len(matrix)))
-    frame = frame_bound(space, start=least.M, tol=1e-6)
-    if frame.value > max(1e-9, doubt):
-        return verdict("impossible", bound=frame.value, bound_name="frame")
-    return verdict("undecided")
+    bound = frame_bound(space, tol=1e-3 if apart else 1e-6).value
+    if apart:
+        bound = max(bound, partial**2 / (1.0 + partial**2))  # Proposition 10.2 (b)
+        return Exactness("impossible", None, (), (names[i], names[j]), partial, bound)
+    if bound > max(1e-9, doubt):
+        return Exactness("impossible", bound=bound)
+    return Exactness("undecided")
+
+
+def _strongest_apart(R: Array, mask: Mask) -> tuple[int, int, float]:
+    """Two variables that share no output, with the largest partial correlation, zero if none do."""
+    counts = mask.astype(np.int64)
+    K = np.linalg.inv(R)
+    scale = np.sqrt(np.diag(K))
+    partial = np.where(np.triu(counts @ counts.T == 0, 1), -K / np.outer(scale, scale), 0.0)
+    i, j = np.unravel_index(int(np.argmax(np.abs(partial))), partial.shape)
+    return int(i), int(j), float(partial[i, j])
 
 
 def cholesky_within(R: Array, mask: Mask) -> tuple[Array, list[int]] | None:

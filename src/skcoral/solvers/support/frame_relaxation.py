@@ -74,22 +74,19 @@ def frame_bound(
     caps: Caps,
     *,
     norm: Norm = "frobenius",
-    start: Array | None = None,
     stop_at: float = np.inf,
     tol: float = 1e-9,
     max_iter: int = 200,
     on_iteration: Callable[[float], object] | None = None,
 ) -> FrameBound:
-    """Maximise the dual of the frame relaxation, from the M of another bound if given.
+    """Maximise the dual of the frame relaxation.
 
     The Frobenius norm bounds D2, the nuclear one the absolute sum. The search ends with a bound of
     ``stop_at``, or within ``tol`` of the optimum, relative to its size. ``on_iteration`` is given
     the best bound so far.
     """
     barrier = _Barrier(caps, norm)
-    M = np.zeros((caps.p, caps.p)) if start is None else 0.9 * start
-    if norm == "nuclear":
-        M = M * min(1.0, 0.9 / max(float(np.linalg.norm(M, 2)), 1e-300))
+    M = np.zeros((caps.p, caps.p))
     mu, phi = barrier.inside(M, _WIDTH)
     best = FrameBound(-np.inf, M, np.zeros(caps.k))
     tau = _WIDTH / 3

@@ -1,8 +1,7 @@
 """Dual points that bound a support problem from below; what each proves is for the bound to say.
 
 * frame: a symmetric Q = L⁻ᵀ M L⁻¹ (``R = L Lᵀ``) and η ≥ 0, the maximum of
-  :mod:`skcoral.solvers.support.frame_relaxation`, or in closed form with RQR zero on every
-  Ω_k × Ω_k (Proposition 10.2);
+  :mod:`skcoral.solvers.support.frame_relaxation`;
 * lifted: λ ≥ 0 of the floors and a symmetric H with ``H ⊗ R ≻ 0`` on the support. With
   ``dφ = Σ_ij H_ij dG_ij`` at a stationary point its Lagrangian is the quadratic form
 
@@ -35,7 +34,6 @@ from skcoral.solvers.support.pattern import Mask
 
 _ON_RIM = 1e-7  # a floor binds if the fidelity is no further above it
 _EPS = float(np.finfo(np.float64).eps)
-_MAX_PAIRS = 2000  # of disjoint rows; one equation each, the strongest first
 _MAX_FORM = 3000  # coefficients, the size of a matrix whose eigenvalues are wanted
 # Beyond the least shift that makes Q semidefinite, relative to its norm. The first is for points
 # that are optimal but for rounding. Elsewhere H is better a little inside, by up to half of the
@@ -43,58 +41,6 @@ _MAX_FORM = 3000  # coefficients, the size of a matrix whose eigenvalues are wan
 _SHIFTS = (1e-11, 1e-5, 1e-4, *(1e-3 * 2.0 ** np.arange(9)))
 
 Arrays = dict[str, Array]
-
-
-@dataclass(frozen=True)
-class LeastNorm(FrameBound):
-    """The least-norm bound on D2, zero if no two rows of the support are disjoint.
-
-    The ``pair`` is that of disjoint rows with the largest absolute partial correlation.
-    """
-
-    pair: tuple[int, int] | None = None
-    partial_correlation: float = 0.0
-
-
-def least_norm_bound(R: Array, mask: Mask) -> LeastNorm:
-    """Bound D2 by the pairs of sources that share no output.
-
-    For such a pair ``(T Tᵀ)_ij = 0`` while exactness needs ``T Tᵀ = R⁻¹``. All pairs together are
-    linear conditions on ``F − I``, whose least norm is a closed form.
-    """
-    p, k = mask.shape
-    if k < p:  # T Tᵀ has the rank k, and no inverse to compare it with
-        return LeastNorm(0.0, np.zeros((p, p)), np.zeros(k))
-    counts = mask.astype(np.int64)
-    i, j = np.nonzero(np.triu(counts @ counts.T == 0, 1))
-    factor = sla.cho_factor(R, lower=True)
-    K = sla.cho_solve(factor, np.eye(p))
-    K = 0.5 * (K + K.T)
-    if not len(i):
-        return LeastNorm(0.0, np.zeros((p, p)), np.zeros(p))
-    scale = np.sqrt(np.diag(K))
-    partial = -K / np.outer(scale, scale)
-    strength = np.abs(partial[i, j])
-    top = int(np.argmax(strength))
-    pair = (int(i[top]), int(j[top]))
-    if len(i) > _MAX_PAIRS:
-        chosen = np.argsort(-strength, kind="stable")[:_MAX_PAIRS]
-        i, j = i[chosen], j[chosen]
-    gram = 0.5 * (K[np.ix_(i, i)] * K[np.ix_(j, j)] + K[np.ix_(i, j)] * K[np.ix_(j, i)])
-    y = sla.solve(gram, K[i, j], assume_a="pos")
-    P = np.zeros((p, p))
-    P[i, j] = P[j, i] = -0.5 * y
-    half = sla.solve_triangular(np.tril(factor[0]), P, lower=True)
-    M = sla.solve_triangular(np.tril(factor[0]), half.T, lower=True)
-    M = 0.5 * (M + M.T)
-    value = float(-np.trace(M) - 0.5 * np.sum(M * M))
-    return LeastNorm(
-        max(value, 0.0),
-        M,
-        np.zeros(p),
-        pair=pair,
-        partial_correlation=float(partial[pair]),
-    )
 
 
 def frame_arrays(R: Array, bound: FrameBound) -> Arrays:

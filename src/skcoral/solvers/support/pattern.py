@@ -244,11 +244,6 @@ class DegreesOfFreedom:
     rotations: int
     equations: int
 
-    @property
-    def exactness_expected(self) -> bool:
-        """Whether exact decorrelation would be possible for a generic matrix, by counting."""
-        return self.free >= self.equations and self.zeros <= self.rotations
-
 
 def degrees_of_freedom(mask: Mask) -> DegreesOfFreedom:
     """Count free coefficients, structural zeros, rotations and equations of a support.

@@ -25,7 +25,6 @@ from skcoral.solvers.support.interior_point import Candidate
 from skcoral.solvers.support.lower_bounds import (
     Arrays,
     frame_arrays,
-    least_norm_bound,
     lifted_points,
     moment_arrays,
     multipliers,
@@ -209,20 +208,16 @@ class BestBound:
         self.frame_done = True
         squared = self.problem.criterion == "squared"
         more: tuple[Norm, ...] = ("nuclear",) if self.problem.criterion == "absolute" else ()
-        least = least_norm_bound(self.problem.R, self.space.mask)
         for norm in ("frobenius", *more):
             frame = frame_bound(
                 self.space,
                 norm=norm,
-                start=least.M,
                 stop_at=found.value - self._gap(found) if squared else np.inf,
                 tol=self._frame_tol(),
                 on_iteration=lambda value: self.progress.step(
                     found.value, value if squared else 0.0
                 ),
             )
-            if norm == "frobenius":
-                frame = max(frame, least, key=lambda bound: bound.value)
             self._offer("frame", frame_arrays(self.problem.R, frame), found, norm=norm)
 
     def improve_by_moments(self, found: Candidate) -> None:
