@@ -62,7 +62,7 @@ class Problem:
     def can_hold_out(self) -> bool:
         """Whether fidelity on new rows can be measured."""
         rows = self.data.rows
-        return rows is not None and can_hold_out(len(rows.values), len(self.names))
+        return rows is not None and can_hold_out(len(rows.values), len(self.names), rows.weights)
 
     def remember(self, what: Hashable, compute: Callable[[], Found]) -> Found:
         """Return ``compute()``, or what it returned before for these variables."""

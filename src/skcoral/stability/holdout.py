@@ -178,7 +178,7 @@ def holdout(
         except InvalidTableError as error:
             raise InvalidTableError(f"Fold {fold}, rows {where}: {error}") from error
         sizes.append(len(sample.rows[test]))
-        noise.append(_noise(fit.result, sizes[-1]))
+        noise.append(_noise(fit.result, sizes[-1], sample.weights_of(test)))
     if not fitted:
         raise InvalidArgumentError("cv holds no fold, so there is nothing to fit.")
     seen, unseen = ([np.array(part) for part in zip(*side, strict=True)] for side in (fitted, new))
@@ -246,19 +246,21 @@ def _measure(sample: Resampler, fit: Fitted, part: Any) -> tuple[Array, Array, f
     return mean_of(u * v, weights), largest_residuals(G), after, raw
 
 
-def _noise(result: Decorrelation, n_rows: int) -> float:
-    """Mean criterion of independent normal columns of the same size.
+def _noise(result: Decorrelation, n_rows: int, weights: Array | None) -> float:
+    """Mean criterion of independent normal columns of the same size, with these weights of rows.
 
-    The largest correlation is measured on 20 such tables. That of each pair has the mean square
-    ``1 / (n - 1)`` and the mean size ``Γ((n - 1) / 2) / (√π Γ(n / 2))``.
+    The largest correlation, and those of weighted rows, are measured on 20 such tables. Otherwise
+    that of each pair has the mean square ``1 / (n - 1)`` and the mean size
+    ``Γ((n - 1) / 2) / (√π Γ(n / 2))``.
     """
     p = len(result.names)
-    if result.criterion == "worst":
+    if result.criterion == "worst" or weights is not None:
         rng = np.random.default_rng(0)
         tables = (rng.normal(size=(n_rows, p)) for _ in range(20))
-        return float(np.mean([residual_of(result, table) for table in tables]))
-    weights = result.pair_weights
-    pairs = 0.5 * p * (p - 1) if weights is None else 0.5 * float(np.sum(weights))
+        residuals = [residual_of(result, table, sample_weight=weights) for table in tables]
+        return float(np.mean(residuals))
+    omega = result.pair_weights
+    pairs = 0.5 * p * (p - 1) if omega is None else 0.5 * float(np.sum(omega))
     if result.criterion == "squared":
         return pairs / (n_rows - 1)
     return pairs * float(

@@ -88,7 +88,18 @@ def test_the_page_shows_both_columns_of_t_values_and_says_what_they_are_not():
         row = re.search(rf'title="{name}".*?</tr>', section, re.S)[0]
         assert f"<td>{before:+.1f}</td><td>{after:+.1f}</td>" in row
         assert ("↔" in row) == (before * after < 0)
+    assert both.turned.sum() == section.count("<td>↔</td>")
     assert f"R² is {both.on_variables.r_squared:.4f}" in section
+
+
+def test_an_effect_of_zero_has_no_sign():
+    X, y = collinear()
+    A = np.column_stack([np.ones(len(X)), X])
+    y = X["x1"] + y - A @ np.linalg.lstsq(A, y, rcond=None)[0]  # t is ±1e-14 but for x1
+    coral = CORAL(1.0).fit(X)
+    facts = report.gather(coral, X=X, y=y, outcome="y", n_points=0, folds=0)
+    assert not facts.regressions.turned.any()
+    assert "-0.0" not in report.render(facts)
 
 
 @pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")

@@ -130,6 +130,20 @@ def test_groups_are_held_out_whole_and_said(wine):
     assert "No hold-out table: it needs 4 or more groups." in three.notes
 
 
+def test_weighted_rows_are_held_out_where_they_tell_enough(wine):
+    """Ten rows that count and many that hardly do are as few as ten rows."""
+    X, few = wine.to_frame().iloc[:, :4], np.full(178, 1e-3)
+    few[:10] = 1.0
+    for weights, measured in ((few, False), (np.linspace(1, 3, 178), True)):
+        known = {"sample_weight": weights}
+        facts = report.gather(CORAL(0.9).fit(X, **known), X=X, known=known, n_points=0)
+        assert (facts.holdout is not None) == measured
+        assert any("4 or more equally weighted rows" in note for note in facts.notes) != measured
+    # E r² of independent columns is about 1 / (n - 1) for as many rows as the weighted ones tell
+    n = weights.sum() ** 2 / (weights @ weights) / 5
+    assert facts.holdout.criterion_noise.mean() == pytest.approx(6 / (n - 1), rel=0.15)
+
+
 @pytest.mark.browser
 def test_wide_screens_show_two_sections_side_by_side(browser, wine_page, tmp_path):
     (tmp_path / "page.html").write_text(wine_page, "utf-8")

@@ -141,13 +141,14 @@ def gather(
     if n_points is None:
         n_points = _affordable(_POINTS, p)
         n_points = min(n_points, _DEPENDENT) if result.deficiency else n_points
+    known = known or {}
     notes = [*notes, sentences.unfloored(result, estimator.rho_min)]
     if X is not None and folds is None:
-        folds, why = _affordable_folds(len(X), p, (known or {}).get("groups"))
+        folds, why = _affordable_folds(len(X), p, known)
         notes.append(why)
     compared = None
     if X is not None and y is not None:
-        compared, why = _regressions(estimator, X, y, outcome, known or {})
+        compared, why = _regressions(estimator, X, y, outcome, known)
         notes.append(why)
     return ReportFacts(
         estimator=estimator,
@@ -162,7 +163,7 @@ def gather(
         if result.anchors is None and not result.deficiency
         else {},
         frontier=curve_of(estimator, n_points) if n_points and _is_quick(result) else None,
-        holdout=held_out(estimator, X, folds, known or {}) if X is not None and folds else None,
+        holdout=held_out(estimator, X, folds, known) if X is not None and folds else None,
         outcome=outcome,
         regressions=compared,
         notes=[note for note in notes if note],
@@ -186,21 +187,25 @@ def _regressions(
     return found, ""
 
 
-def can_hold_out(n_rows: int, p: int) -> bool:
+def can_hold_out(n_rows: int, p: int, weights: Array | None = None) -> bool:
     """Whether parts of a table tell something about the rest of it."""
-    return n_rows >= ROWS_PER_VARIABLE * p
+    # weighted rows tell as much as so many equally weighted ones
+    n_effective = n_rows if weights is None else weights.sum() ** 2 / (weights @ weights)
+    return bool(n_effective >= ROWS_PER_VARIABLE * p)
 
 
-def _affordable_folds(n_rows: int, p: int, groups: Any) -> tuple[int, str]:
+def _affordable_folds(n_rows: int, p: int, known: Mapping[str, Any]) -> tuple[int, str]:
     """How many parts are held out, and why none is."""
     from skcoral.stability.dependence import FEWEST_UNITS
 
+    groups, weights = known.get("groups"), known.get("sample_weight")
     if groups is not None and len(set(groups)) < FEWEST_UNITS:
         return 0, f"No hold-out table: it needs {FEWEST_UNITS} or more groups."
     if n_rows > _MOST_ROWS:
         return 0, f"No hold-out table: there are more than {_MOST_ROWS:,} rows."
-    if not can_hold_out(n_rows, p):
-        return 0, f"No hold-out table: it needs {ROWS_PER_VARIABLE} or more rows per variable."
+    if not can_hold_out(n_rows, p, weights):
+        rows = "rows" if weights is None else "equally weighted rows"
+        return 0, f"No hold-out table: it needs {ROWS_PER_VARIABLE} or more {rows} per variable."
     folds = _affordable(_FOLDS, p)
     why = "" if folds else "No hold-out table: so many variables take too long to fit again."
     return folds, why

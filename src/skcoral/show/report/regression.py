@@ -30,9 +30,9 @@ class Regressions:
     on_outputs: LeastSquares
 
     @property
-    def n_turned(self) -> int:
-        """How many coefficients have the other sign on the outputs."""
-        return int(np.count_nonzero(self.on_variables.t * self.on_outputs.t < 0.0))
+    def turned(self) -> Array:
+        """Which t values have the other sign on the outputs, as they are shown: with a decimal."""
+        return np.asarray(self.on_variables.t.round(1) * self.on_outputs.t.round(1) < 0.0)
 
 
 def least_squares(X: Any, y: Any) -> LeastSquares | None:
