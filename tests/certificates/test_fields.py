@@ -25,12 +25,12 @@ FIVE = np.full(5, 0.9)
 @pytest.mark.parametrize(
     ("kind", "changes", "words"),
     [
-        ("squared", {"fidelity": FIVE}, "`fidelity` must be 6 numbers, got 5 numbers"),
-        ("squared", {"rho_min": FIVE}, "`rho_min` must be 6 numbers"),
-        ("squared", {"prices": FIVE}, "`prices` must be 6 numbers"),
-        ("squared", {"weights": FIVE}, "`weights` must be 6 numbers"),
-        ("squared", {"correlation": np.eye(5)}, "`correlation` must be 6 by 6 numbers, got 5 by 5"),
-        ("squared", {"R": np.eye(5)}, "`R` must be 6 by 6"),
+        ("squared", {"fidelity": FIVE}, "`fidelity` must be floats of shape (6,), got shape (5,)"),
+        ("squared", {"rho_min": FIVE}, "`rho_min` must be floats of shape (6,)"),
+        ("squared", {"prices": FIVE}, "`prices` must be floats of shape (6,)"),
+        ("squared", {"weights": FIVE}, "`weights` must be floats of shape (6,)"),
+        ("squared", {"correlation": np.eye(5)}, "`correlation` must be floats of shape (6, 6), got shape (5, 5)"),
+        ("squared", {"R": np.eye(5)}, "`R` must be floats of shape (6, 6)"),
         ("squared", {"rho_min": np.full(6, np.nan)}, "not finite"),
         ("squared", {"fidelity": np.full(6, np.nan)}, "not finite"),
         ("squared", {"prices": np.full(6, 5e100)}, "beyond 1e+100"),
@@ -51,17 +51,17 @@ FIVE = np.full(5, 0.9)
         ("squared", {"names": ("a", "b")}, "names 2 outputs, and has 6"),
         ("squared", {"names": ["a"] * 6}, "tuple of text"),
         ("squared", {"names": (1, 2, 3, 4, 5, 6)}, "tuple of text"),
-        ("squared", {"T": np.eye(6)[:, :5]}, "`T` must be 6 by 6 numbers, got 6 by 5"),
+        ("squared", {"T": np.eye(6)[:, :5]}, "`T` must be floats of shape (6, 6), got shape (6, 5)"),
         ("weighted", {"pair_weights": np.ones((6, 6))}, "symmetric with a zero diagonal"),
-        ("weighted", {"pair_weights": np.eye(5)}, "6 by 6"),
+        ("weighted", {"pair_weights": np.eye(5)}, "shape (6, 6)"),
         ("weighted", {"pair_weights": -np.ones((6, 6))}, "negative"),
         ("anchors", {"anchors": np.ones(6)}, "anchors are a matrix"),
         ("squared", {"anchors": np.zeros((6, 6))}, "no coefficient"),
         ("anchors", {"anchors": np.full((6, 4), np.nan)}, "must be finite"),
         ("anchors", {"anchors": np.eye(6)[:, :4] * [1, 1, 1, 0]}, "Composite 3 has no coefficient"),
         ("support", {"pair_weights": 1 - np.eye(6)}, "not combined"),
-        ("threshold", {"fidelity": FIVE}, "6 numbers"),
-        ("threshold", {"weights": FIVE}, "6 numbers"),
+        ("threshold", {"fidelity": FIVE}, "shape (6,)"),
+        ("threshold", {"weights": FIVE}, "shape (6,)"),
         ("threshold", {"tol": None}, "`tol` must be a number"),
         ("threshold", {"lower": None}, "`lower` must be a number"),
         ("threshold", {"upper": "1"}, "`upper` must be a number"),
@@ -77,19 +77,19 @@ def test_fields_that_are_none(kind: str, changes: dict[str, Any], words: str) ->
 @pytest.mark.parametrize(
     ("kind", "arrays", "words"),
     [
-        ("squared", {"H": np.eye(5)}, "`H` must be 6 by 6"),
+        ("squared", {"H": np.eye(5)}, "`H` must be floats of shape (6, 6)"),
         ("squared", {"H": np.full((6, 6), np.nan)}, "not finite"),
         ("squared", {"H": 5e100 * np.eye(6)}, "beyond"),
-        ("squared", {"multipliers": FIVE}, "6 numbers"),
+        ("squared", {"multipliers": FIVE}, "shape (6,)"),
         ("squared", {"multipliers": np.full(6, -1e-300)}, "negative"),
         ("squared", {"more": np.eye(2)}, "consists of H, criterion, multipliers; check more"),
-        ("exact", {"mean_S": np.eye(5)}, "`mean_S` must be 6 by 6"),
+        ("exact", {"mean_S": np.eye(5)}, "`mean_S` must be floats of shape (6, 6)"),
         ("exact", {"mean_weights": np.zeros(6)}, "all weights are zero"),
         ("exact", {"mean_weights": -np.ones(6)}, "negative"),
-        ("support", {"support": np.eye(5)}, "`support` must be 6 by 6"),
+        ("support", {"support": np.eye(5)}, "`support` must be floats of shape (6, 6)"),
         ("support", {"support": np.full((6, 6), 0.5)}, "zeros and ones"),
         ("support", {"support": 1.0 - np.eye(6)}, "ones on the diagonal"),
-        ("support", {"slope": np.eye(5)}, "`slope` must be 6 by 6"),
+        ("support", {"slope": np.eye(5)}, "`slope` must be floats of shape (6, 6)"),
     ],
 )
 def test_parts_that_are_none(kind: str, arrays: dict[str, Any], words: str) -> None:
@@ -253,10 +253,7 @@ def test_slopes_on_a_support(criterion: Any) -> None:
         size = np.sqrt(2 * share * value / np.sum(arrays["slope"] ** 2))
         slope = arrays["slope"] * (1 + (size if criterion == "squared" else -share))
         assert ("slope" in failed(with_arrays(result, slope=slope), SYSTEM)) == wrong
-    for change in (np.eye(6), np.triu(np.ones((6, 6)), 1)):
-        point = Certificate("support", arrays, result.certificate.info)
-        object.__setattr__(point, "arrays", {**arrays, "slope": arrays["slope"] + 1e-2 * change})
-        assert "slope" in failed(replace(result, certificate=point), SYSTEM)
+    assert "slope" in failed(with_arrays(result, slope=arrays["slope"] + 1e-2 * np.eye(6)), SYSTEM)
 
 
 def test_an_idle_floor_that_is_nearly_met_binds() -> None:

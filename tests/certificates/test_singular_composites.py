@@ -132,7 +132,7 @@ def test_parts_of_wide_results_that_do_not_fit() -> None:
     frame = {"factor": np.eye(3), "N": np.eye(3), "multipliers": np.ones(3), "kappa": np.ones(3)}
     for change, told in (
         ({"certificate": Certificate("frame", frame, info)}, "a rank below p is not combined"),
-        ({"T": result.T[1:]}, "40 by 3"),
+        ({"T": result.T[1:]}, r"shape \(40, 3\)"),
         ({"anchors": None}, "rank below p"),
         ({"anchors": np.array(result.anchors)[1:]}, "40 rows"),
     ):

@@ -172,7 +172,7 @@ def test_what_is_not_checked_by_rows() -> None:
     for lie, words in (
         (replace(ANSWER, anchors=np.eye(40)), "not combined with anchors"),
         (replace(ANSWER, T=LowRankTransform(np.zeros((39, 2)), np.zeros((2, 39)))), "by 40"),
-        (replace(ANSWER, pair_weights=np.ones((2, 2))), "40 by 40"),
+        (replace(ANSWER, pair_weights=np.ones((2, 2))), "shape (40, 40)"),
         (replace(ANSWER, pair_weights=np.ones((40, 40))), "zero diagonal"),
         (replace(ANSWER, pair_weights=np.eye(40) - 1), "negative"),
         (replace(ANSWER, names=("a",) * 40), "distinct"),

@@ -138,7 +138,7 @@ ALTERED = {
     "colour": lambda c: c["settings"].update(colour="red"),
     "huge": lambda c: c["settings"].update(output_scale="huge"),
     "other outputs": lambda c: c["result"]["on_rows"]["names"]["$tuple"].pop(),
-    "by 13 numbers": lambda c: c["result"].update(T={"$array": [[1.0]]}),
+    r"shape \(13, 13\)": lambda c: c["result"].update(T={"$array": [[1.0]]}),
     "not true": lambda c: c["result"]["T"]["$array"][0].__setitem__(0, 0.5),
     "variance": lambda c: scaled(c["result"]["T"], 1.01),
     "correlations": lambda c: scaled(c["result"]["correlation"], 0.9),

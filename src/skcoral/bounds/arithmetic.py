@@ -60,22 +60,15 @@ class Enclosure:
 
     def __mul__(self, other: Any) -> Enclosure:
         other = exactly(other)
-        ends = (
-            self.lower * other.lower,
-            self.lower * other.upper,
-            self.upper * other.lower,
-            self.upper * other.upper,
-        )
-        return Enclosure(down(np.minimum.reduce(ends)), up(np.maximum.reduce(ends)))
+        low, high = other.lower, other.upper
+        return _hull(self.lower * low, self.lower * high, self.upper * low, self.upper * high)
 
     def __truediv__(self, other: Any) -> Enclosure:
         """Divide by what is proved to be positive; anything else proves nothing."""
         other = exactly(other)
         positive = np.asarray(other.lower) > 0
-        low = np.where(positive, other.lower, np.nan)
-        high = np.where(positive, other.upper, np.nan)
-        ends = (self.lower / low, self.lower / high, self.upper / low, self.upper / high)
-        return Enclosure(down(np.minimum.reduce(ends)), up(np.maximum.reduce(ends)))
+        low, high = (np.where(positive, end, np.nan) for end in (other.lower, other.upper))
+        return _hull(self.lower / low, self.lower / high, self.upper / low, self.upper / high)
 
     def __getitem__(self, key: Any) -> Enclosure:
         return Enclosure(self.lower[key], self.upper[key])
@@ -105,12 +98,7 @@ class Enclosure:
 
     def absolute(self) -> Enclosure:
         """``|x|``."""
-        least = np.where(
-            (self.lower <= 0) & (self.upper >= 0),
-            0.0,
-            np.minimum(np.abs(self.lower), np.abs(self.upper)),
-        )
-        return Enclosure(least, self.size())
+        return Enclosure(np.maximum(np.maximum(self.lower, -self.upper), 0.0), self.size())
 
     def square(self) -> Enclosure:
         """``x²``, which is not negative."""
@@ -119,10 +107,9 @@ class Enclosure:
 
     def sqrt(self) -> Enclosure:
         """Square root of what is not negative."""
+        high = np.where(np.asarray(self.upper) >= 0, self.upper, np.nan)
         low = np.maximum(down(np.sqrt(np.maximum(self.lower, 0.0))), 0.0)
-        return Enclosure(
-            low, up(np.sqrt(np.where(np.asarray(self.upper) >= 0, self.upper, np.nan)))
-        )
+        return Enclosure(low, up(np.sqrt(high)))
 
     def total(self) -> Enclosure:
         """The sum of all entries, to one rounding."""
@@ -159,6 +146,11 @@ def exactly(a: Any) -> Enclosure:
     return a if isinstance(a, Enclosure) else Enclosure(a, a)
 
 
+def _hull(*ends: Any) -> Enclosure:
+    """All numbers between some that were rounded once."""
+    return Enclosure(down(np.minimum.reduce(ends)), up(np.maximum.reduce(ends)))
+
+
 def _exact_sum(a: Any) -> float:
     values = np.ravel(a)
     try:
@@ -186,10 +178,10 @@ class Arithmetic(Protocol):
 
     def enclosed(self, *factors: Array, minus: Array | None = None) -> Enclosure:
         """The product of two or more matrices of floats, or what it exceeds ``minus`` by."""
-        found = self.product(*factors[-2:])
+        whole = self.product(*factors[-2:])
         for A in reversed(factors[:-2]):
-            found = self.apply(A, found)
-        return self.enclosure(found, minus)
+            whole = self.apply(A, whole)
+        return self.enclosure(whole, minus)
 
 
 @dataclass(frozen=True)
@@ -213,28 +205,22 @@ class Floats(Arithmetic):
         self.parts = parts
 
     def product(self, A: Array, B: Array) -> _Sum:
-        """``A B``: partial products of leading parts are exact, the others are small."""
+        """``A B``."""
         return self._split(A, B, np.matmul, np.outer)
 
     def diagonal(self, A: Array, B: Array) -> _Sum:
-        """The diagonal of ``A B``, in the same way."""
+        """The diagonal of ``A B``."""
         return self._split(A, B, lambda a, b: np.einsum("ij,ji->i", a, b), np.multiply)
 
     def _split(self, A: Array, B: Array, multiply: _Multiply, sizes: _Multiply) -> _Sum:
+        """Partial products of leading parts are exact, the others are small."""
         n, last = A.shape[1], self.parts - 1
         left, right = slices(A, 1, self.parts), slices(B, 0, self.parts)
-        high = multiply(left[0], right[0])
-        low = np.zeros_like(high)
-        terms = np.zeros_like(high)
-        for i, a in enumerate(left):
-            for j, b in enumerate(right):
-                if i == j == 0:
-                    continue
-                term = multiply(a, b)
-                if i < last and j < last:
-                    high, term = two_sum(high, term)
-                low += term
-                terms += np.abs(term)
+        high = low = terms = np.zeros(())
+        for a in left:
+            for b in right:
+                high, lost = two_sum(high, multiply(a, b))
+                low, terms = low + lost, terms + np.abs(lost)
         # the products with a last part are rounded
         rows, columns = [_row_sums(a) for a in left], [_column_sizes(b) for b in right]
         rounded = sizes(rows[last], sum(columns)) + sizes(sum(rows[:last]), columns[last])
@@ -277,11 +263,8 @@ class Balls(Arithmetic):
 
     def diagonal(self, A: Array, B: Array) -> Any:
         """The diagonal of ``A B``, as a column."""
-        entries = [
-            (self._exact(a[None]) * self._exact(b[:, None]))[0, 0]
-            for a, b in zip(A, B.T, strict=True)
-        ]
-        return self._matrix(len(entries), 1, entries)
+        dots = [self.product(a[None], b[:, None])[0, 0] for a, b in zip(A, B.T, strict=True)]
+        return self._matrix(len(dots), 1, dots)
 
     def apply(self, A: Array, B: Any) -> Any:
         """``A B``."""
@@ -291,10 +274,8 @@ class Balls(Arithmetic):
         """Both ends, rounded outwards."""
         if minus is not None:
             A = A - self._exact(minus.reshape(A.nrows(), A.ncols()))
-        shape = (A.nrows(), A.ncols())
-        entries = A.entries()
-        lower = np.array([float(a.lower()) for a in entries]).reshape(shape)
-        upper = np.array([float(a.upper()) for a in entries]).reshape(shape)
+        ends = np.array([(float(a.lower()), float(a.upper())) for a in A.entries()])
+        lower, upper = ends.T.reshape(2, A.nrows(), A.ncols())
         return Enclosure(down(lower), up(upper))
 
 

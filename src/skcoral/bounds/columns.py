@@ -65,7 +65,7 @@ def column(R: Array, b: Array, allowed: Mask, *, fixed: bool = False) -> Column:
     if size > 0:
         # A reflection takes g to the first axis.
         g = g / size
-        sign = 1.0 if g[0] > _TURN else -1.0
+        sign = float(np.sign(g[0] - _TURN))
         g[0] += sign
         K = K - np.outer(g, 2.0 * (g @ K) / (g @ g))
         K[0] *= -sign

@@ -16,35 +16,39 @@ from numpy.typing import NDArray
 
 from skcoral.bounds.arithmetic import TINY, UNIT, WIDER, Arithmetic
 from skcoral.core.arrays import Array
+from skcoral.core.solution import SYMMETRIC
 from skcoral.exceptions import CertificateError
 
 LARGEST = 1e100  # beyond it products leave the range of floating point
+#: The arrays of a dual point whose numbers are multipliers of inequalities.
+_NONNEGATIVE = frozenset(("weights", "mean_weights", "multipliers", "eta", "vif_weights"))
 
 
 def numbers(
-    value: Any,
-    shape: tuple[int, ...],
-    what: str,
-    *,
-    open_ended: bool = False,
-    nonnegative: bool = False,
-    symmetric: bool = False,
+    value: Any, shape: tuple[int, ...], what: str, *, open_ended: bool = False
 ) -> Array:
     """Return an array of finite numbers of this shape; prices may also be infinite or undefined."""
     a = np.asarray(value)
     if a.dtype != np.float64 or a.shape != shape:
-        raise CertificateError(f"{what} must be {_told(shape)}, got {_told(a.shape)} ({a.dtype}).")
+        told = f"{what} must be floats of shape {shape}, got shape {a.shape}"
+        raise CertificateError(f"{told} and type {a.dtype}.")
     if not open_ended and not np.isfinite(a).all():
         raise CertificateError(f"{what} holds numbers that are not finite.")
     with np.errstate(invalid="ignore"):
         if np.any(np.abs(a[np.isfinite(a)]) > LARGEST):
             raise CertificateError(f"{what} holds numbers beyond {LARGEST:g}.")
-    if nonnegative and np.any(a < 0):
-        raise CertificateError(
-            f"{what} holds a negative number ({a.min():.3g}): it proves nothing."
-        )
-    if symmetric and not np.array_equal(a, a.T):
-        raise CertificateError(f"{what} is not symmetric.")
+    return a
+
+
+def part(arrays: Mapping[str, Array], name: str, *shape: int) -> Array:
+    """An array of a dual point, not negative or symmetric where its inequality needs that."""
+    if name not in arrays:
+        raise CertificateError(f"the certificate holds no array {name}.")
+    a = numbers(arrays[name], shape, f"`{name}`")
+    if name in _NONNEGATIVE and np.any(a < 0):
+        raise CertificateError(f"`{name}` holds a negative number ({a.min():.3g}).")
+    if name in SYMMETRIC and a.ndim == 2 and not np.array_equal(a, a.T):
+        raise CertificateError(f"`{name}` is not symmetric.")
     return a
 
 
@@ -64,23 +68,11 @@ def multipliers_and_matrix(
 
     Outputs without a multiplier are left out of the matrix.
     """
-    if not set(names) <= set(arrays):
-        raise CertificateError(f"the certificate holds no array {' and '.join(names)}.")
-    first, second = (f"`{name}`" for name in names)
-    weights, matrix = numbers(arrays[names[0]], (k,), first, nonnegative=True), arrays[names[1]]
+    weights = part(arrays, names[0], k)
     on = np.flatnonzero(weights > 0)
     if not len(on):
         raise CertificateError("all weights are zero: they prove nothing.")
-    matrix = numbers(matrix, (len(on), len(on)), second, symmetric=True)
-    return weights, matrix, on
-
-
-def _told(shape: tuple[int, ...]) -> str:
-    if not shape:
-        return "one number"
-    if len(shape) == 1:
-        return f"{shape[0]} numbers"
-    return " by ".join(map(str, shape)) + " numbers"
+    return weights, part(arrays, names[1], len(on), len(on)), on
 
 
 _LARGE = 400  # from here on an eigenvalue is bounded instead of the inverse

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from skcoral.bounds.arithmetic import Arithmetic, Enclosure, column_dots, exactly, up_to
-from skcoral.bounds.dual import definite, least_shift, numbers
+from skcoral.bounds.dual import definite, least_shift, numbers, part
 from skcoral.bounds.tradeoff import Floors
 from skcoral.core.arrays import Array
 from skcoral.core.solution import Certificate
@@ -98,10 +98,9 @@ def spent(
 ) -> tuple[Enclosure, Array]:
     """``Σ 2ρ_j‖a_j‖λ_j - Σκ_j - Σ_j λ_j² a_jᵀ(N + κ_j I)⁻¹a_j``, and N."""
     r, p = A.shape
-    N = numbers(arrays["N"], (r, r), "`N`", symmetric=True)
-    lam, kappa = (
-        numbers(arrays[key], (p,), f"`{key}`", nonnegative=True) for key in (name, "kappa")
-    )
+    N, lam, kappa = part(arrays, "N", r, r), part(arrays, name, p), part(arrays, "kappa", p)
+    if np.any(kappa < 0):
+        raise CertificateError(f"`kappa` holds a negative number ({kappa.min():.3g}).")
     values, Q = np.linalg.eigh(N)
     size = max(float(np.abs(values).max()), float(np.min(kappa)), 1e-12)
     shift, _ = least_shift(

@@ -15,7 +15,7 @@ eigenvalue of a block costs itself times the largest trace of its moments: 1 + p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
@@ -25,14 +25,15 @@ from numpy.typing import NDArray
 
 from skcoral.bounds.arithmetic import UNIT, WIDER, Arithmetic, Enclosure, exactly
 from skcoral.bounds.columns import Column
-from skcoral.bounds.dual import definite, least_shift
+from skcoral.bounds.dual import definite, least_shift, part
 from skcoral.core.arrays import Array
 from skcoral.exceptions import CertificateError
 
 Index = NDArray[np.intp]
 
-# Roundings of one entry of ``left``: products, a division and the sums of at most a dozen terms.
-_ROUNDINGS = 24 * UNIT
+# Of the lengths of all tensors in ``left``: at most two dozen roundings of an entry that is a sum
+# of a tensor and of parts of it that are at most nine times as long. Forms are sums over columns.
+_ROUNDINGS = 256 * UNIT
 
 
 @dataclass(frozen=True)
@@ -92,14 +93,10 @@ def packed(blocks: Iterator[Array] | tuple[Array, ...]) -> Array:
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def unpacked(values: Array, sizes: list[int]) -> tuple[Array, ...]:
-    """Inverse of :func:`packed`."""
+def unpacked(arrays: Mapping[str, Array], name: str, sizes: list[int]) -> tuple[Array, ...]:
+    """The matrices of these sizes that :func:`packed` put into an array."""
     lengths = [n * (n + 1) // 2 for n in sizes]
-    if values.shape != (sum(lengths),):
-        raise CertificateError(
-            f"the blocks of this support consist of {sum(lengths)} numbers, got {values.shape}."
-        )
-    blocks = []
+    values, blocks = part(arrays, name, sum(lengths)), []
     for n, end in zip(sizes, np.cumsum(lengths), strict=True):
         A = np.zeros((n, n))
         A[np.triu_indices(n)] = values[end - n * (n + 1) // 2 : end]
@@ -111,15 +108,15 @@ def moment_bound(space: Spheres, R: Array, dual: MomentDual, arithmetic: Arithme
     """A number that ``Σ ω_jk r_jk²`` is proved not to fall below."""
     K = space.factors(len(R))
     at = np.cumsum([0, *space.sizes])
-    found = arithmetic.enclosed(K, R, K.T, minus=np.eye(len(K)))
-    B, radius = found.spread()
+    gram = arithmetic.enclosed(K, R, K.T, minus=np.eye(len(K)))
+    B, radius = gram.spread()
     own = [slice(a, b) for a, b in pairwise(at)]
     # sᵀ(I + E_k)s = 1, so that ‖s‖² is at least 1/(1 + e), and s₁/‖s‖ at least ρ(1 − e) − ‖E_k e₁‖.
-    e = max(_norm(found[i, i].size()) for i in own)
+    e = max(_norm(gram[i, i].size()) for i in own)
     if not e < 0.1:
         raise CertificateError("R is too nearly singular to prove a bound for this support.")
     lowered = [
-        (1 - 4 * e) * rho - 2 * _norm(found[i, i].size()[:, 0])
+        (1 - 4 * e) * rho - 2 * _norm(gram[i, i].size()[:, 0])
         for rho, i in zip(space.floors, own, strict=True)
     ]
     left = _Left(space, dual, np.maximum(lowered, 0.0) ** 2 * (1 - 8 * UNIT))
@@ -130,7 +127,8 @@ def moment_bound(space: Spheres, R: Array, dual: MomentDual, arithmetic: Arithme
         left.cost += 3 * weight * _norm(radius[own[j], own[k]])
     for k in range(len(space.columns)):
         left.add_column(k)
-    cost = left.cost + (1 + len(space.columns)) * _lack(arithmetic, dual.S)
+    cost = left.cost + (_ROUNDINGS + 4 * len(space.columns) * UNIT) * left.size
+    cost += (1 + len(space.columns)) * _lack(arithmetic, dual.S)
     cost += sum(_lack(arithmetic, A) for A in (*dual.pairs, *dual.floors))
     value = exactly(np.asarray(left.constants)).total() - cost * WIDER
     value = value.at_least(0.0) / ((exactly(1.0) + e) * (exactly(1.0) + e))
@@ -138,16 +136,17 @@ def moment_bound(space: Spheres, R: Array, dual: MomentDual, arithmetic: Arithme
 
 
 class _Left:
-    """The polynomial that the squares leave: constants, and the lengths of everything else."""
+    """The polynomial that the squares leave: constants, and the lengths of everything else.
+
+    ``cost`` is the sum of the lengths, and ``size`` that of all tensors that were added up.
+    """
 
     def __init__(self, space: Spheres, dual: MomentDual, squares: Array) -> None:
         self.space, self.dual, self.squares = space, dual, squares
         self.constants: list[float] = [-float(dual.S[0, 0])]
-        self.cost = 0.0
+        self.cost = self.size = 0.0
         n = space.sizes
-        # forms of degree two on each column, and the sizes of the terms that they consist of
-        self.forms = [np.zeros((m, m)) for m in n]
-        self.terms = [np.zeros((m, m)) for m in n]
+        self.forms = [np.zeros((m, m)) for m in n]  # of degree two on each column
         self.localizers = {
             (k, j): dual.floors[i * len(n) + j]
             for i, k in enumerate(space.floored)
@@ -157,9 +156,8 @@ class _Left:
     def add_pair(self, j: int, k: int, weight: float, B: Array, W: Array) -> None:
         """What is left of degree two in each of s_j and s_k, as a tensor over (a, a', c, c')."""
         n, m = B.shape
-        residual = weight * np.einsum("ac,bd->abcd", B, B)
         parts = [
-            0.5 * (residual + residual.swapaxes(2, 3)),
+            _over_pairs(weight * np.einsum("ac,bd->abcd", B, B)),
             -_over_pairs(W.reshape(n, m, n, m).transpose(0, 2, 1, 3)),
             -2.0 * self._squares(j, k),
         ]
@@ -167,41 +165,34 @@ class _Left:
             if (floored, other) in self.localizers:
                 V, g = self.localizers[floored, other], self._floor(floored)
                 parts.append(-np.einsum("ab,cd->abcd", V, g).transpose(order))
-        T, size = _summed(parts)
-        # harmonic parts: T = T° + A ⊗ I + I ⊗ C − c I ⊗ I
+        T = self._sum(parts)
+        # harmonic parts: T = T° + A ⊗ I + I ⊗ C, whatever A and C are; these make T° the shortest
         A, C = np.einsum("abcc->ab", T) / m, np.einsum("aacd->cd", T) / n
-        c = float(np.trace(A)) / n
-        shares = [
-            np.einsum("ab,cd->abcd", A, np.eye(m)),
-            np.einsum("ab,cd->abcd", np.eye(n), C - c * np.eye(m)),
-        ]
-        share, more = _summed(shares)
-        self.cost += _norm(T - share) + _ROUNDINGS * _norm(size + more)
-        self._add_form(j, A)
-        self._add_form(k, C - c * np.eye(m))
+        C = C - float(np.trace(A)) / n * np.eye(m)
+        share = np.einsum("ab,cd->abcd", A, np.eye(m)) + np.einsum("ab,cd->abcd", np.eye(n), C)
+        self.cost += _norm(T - share)
+        self.forms[j] += A
+        self.forms[k] += C
 
     def add_column(self, k: int) -> None:
         """What is left in s_k alone: of degree four, a symmetric tensor, and of degree two."""
-        parts = [-self._squares(k, k)]
+        parts, n = [-self._squares(k, k)], self.space.sizes[k]
         if (k, k) in self.localizers:
             parts.append(-np.einsum("ab,cd->abcd", self._floor(k), self.localizers[k, k]))
-        (T, size), n = _summed([_symmetric(part) for part in parts]), self.space.sizes[k]
+        T = _symmetric(self._sum(parts))
         # T = T° + sym(A ⊗ I): the trace of sym(A ⊗ I) is ((n + 4) A + tr(A) I) / 6
         inner = np.einsum("abcc->ab", T)
         A = (6.0 * inner - 3.0 * np.trace(inner) / (n + 2) * np.eye(n)) / (n + 4)
-        share = _symmetric(np.einsum("ab,cd->abcd", A, np.eye(n)))
-        self.cost += _norm(T - share) + _ROUNDINGS * _norm(size + np.abs(share))
-        self._add_form(k, A)
-        self._add_form(k, -2.0 * self._entries(k, self.dual.S[0]))
-        form = self.forms[k]
+        self.cost += _norm(T - _symmetric(np.einsum("ab,cd->abcd", A, np.eye(n))))
+        form = self._sum([self.forms[k], A, -2.0 * self._entries(k, self.dual.S[0])])
         mean = float(np.trace(form)) / n
-        rounded = (len(self.forms) + 8) * UNIT * self.terms[k]
-        self.cost += _norm(form - mean * np.eye(n)) + _norm(rounded + 4 * UNIT * abs(mean))
+        self.cost += _norm(form - mean * np.eye(n))
         self.constants.append(mean)
 
-    def _add_form(self, k: int, A: Array) -> None:
-        self.forms[k] += A
-        self.terms[k] += np.abs(A)
+    def _sum(self, parts: list[Array]) -> Array:
+        """The sum of some tensors, whose lengths say what rounding takes at most."""
+        self.size += sum(map(_norm, parts))
+        return np.asarray(np.sum(parts, axis=0))
 
     def _floor(self, k: int) -> Array:
         """The form ``s₁² − ρ²``."""
@@ -239,11 +230,6 @@ def _symmetric(T: Array) -> Array:
     """The tensor of the same form of degree four that is symmetric in all of its indices."""
     T = T + T.transpose(2, 3, 0, 1)
     return np.asarray((T + T.transpose(0, 2, 1, 3) + T.transpose(0, 3, 2, 1)) / 6.0)
-
-
-def _summed(parts: list[Array]) -> tuple[Array, Array]:
-    """The sum, and that of the sizes."""
-    return np.asarray(np.sum(parts, axis=0)), np.asarray(np.sum(np.abs(parts), axis=0))
 
 
 def _norm(A: Array) -> float:

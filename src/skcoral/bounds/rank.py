@@ -30,7 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skcoral.bounds.arithmetic import WIDER, Arithmetic, Enclosure, around, down, exactly, up_to
-from skcoral.bounds.dual import Definite, definite, least_shift, numbers
+from skcoral.bounds.dual import Definite, definite, least_shift, part
 from skcoral.bounds.frame import criterion_bound, floors_of_columns, from_columns, from_dual, spent
 from skcoral.bounds.tradeoff import complete_square, tradeoff_bound
 from skcoral.core.arrays import Array
@@ -53,10 +53,9 @@ def _dense(
 ) -> Enclosure:
     """Lower bound of D2 by H and the diagonal of S."""
     r, p = A.shape
-    H = numbers(arrays["H"], (p, p), "`H`", symmetric=True)
-    lam = numbers(arrays["multipliers"], (p,), "`multipliers`", nonnegative=True)
+    H, lam = part(arrays, "H", p, p), part(arrays, "multipliers", p)
     S = H.copy()
-    np.fill_diagonal(S, numbers(arrays["diagonal"], (p,), "`diagonal`"))
+    np.fill_diagonal(S, part(arrays, "diagonal", p))
     floors = floors_of_columns(A, rho_min, arithmetic)
     square = complete_square(arithmetic, np.eye(r), A, lam, H, floors)
     value = square + exactly(np.diag(S)).total() - float(p) * 0.5
@@ -97,9 +96,7 @@ def _factored(
 ) -> Enclosure:
     """Lower bound of D2 by V and κ."""
     r, p = A.shape
-    V = numbers(arrays["V"], (r, p), "`V`")
-    lam = numbers(arrays["multipliers"], (p,), "`multipliers`", nonnegative=True)
-    kappa = numbers(arrays["kappa"], (p,), "`kappa`")
+    V, lam, kappa = part(arrays, "V", r, p), part(arrays, "multipliers", p), part(arrays, "kappa", p)
     least = _least_eigenvalue(kappa, V, arithmetic)
     pull = A * lam
     X = _solved(kappa, V, pull)
@@ -194,10 +191,10 @@ def factor_bound(
 ) -> DualBound:
     """What a dual point proves about the outputs of ``AᵀA``."""
     arrays, (r, p) = dual.arrays, A.shape
-    lam = numbers(arrays["multipliers"], (p,), "`multipliers`", nonnegative=True)
+    lam = part(arrays, "multipliers", p)
     if dual.kind == "tradeoff":
         floors = floors_of_columns(A, rho_min, arithmetic)
-        square = np.eye(r), A, lam, arrays["H"]
+        square = np.eye(r), A, lam, part(arrays, "H", p, p)
         bound = tradeoff_bound(arithmetic, *square, floors, criterion, pair_weights)
         return DualBound(bound, 2.0 * lam, _tangent(bound, lam), of_squares=False)
     if pair_weights is not None:

@@ -20,7 +20,7 @@ import scipy.linalg as sla
 
 from skcoral.bounds.arithmetic import UNIT, Arithmetic, Enclosure, Floats, exactly, up_to
 from skcoral.bounds.columns import Proved, proved_columns
-from skcoral.bounds.dual import definite, definite_form, least_shift, numbers
+from skcoral.bounds.dual import definite, definite_form, least_shift, part
 from skcoral.bounds.moments import MomentDual, Spheres, moment_bound, unpacked
 from skcoral.bounds.tradeoff import along, conjugate
 from skcoral.core.arrays import Array
@@ -64,8 +64,7 @@ def _frame(
     criterion, norm = certificate.info["criterion"], certificate.info["norm"]
     if norm not in ("frobenius", "nuclear") or (norm == "nuclear" and criterion != "absolute"):
         raise CertificateError(f"the norm {norm!r} says nothing about {criterion!r}.")
-    Q = numbers(arrays["Q"], (p, p), "`Q`", symmetric=True)
-    eta = numbers(arrays["eta"], (k,), "`eta`", nonnegative=True)
+    Q, eta = part(arrays, "Q", p, p), part(arrays, "eta", k)
     linear = -arithmetic.enclosed(Q, R).diagonal().total()
     for one, slope in zip(columns, eta, strict=True):
         linear += _column(one, Q, float(slope), R, arithmetic)
@@ -138,10 +137,10 @@ def _moments(
     )
     n, (pairs, floors) = int(space.offsets[-1]), space.block_sizes
     dual = MomentDual(
-        numbers(arrays["S"], (n, n), "`S`", symmetric=True),
-        numbers(arrays["weights"], (k, k), "`weights`", symmetric=True, nonnegative=True),
-        unpacked(numbers(arrays["pairs"], np.shape(arrays["pairs"]), "`pairs`"), pairs),
-        unpacked(numbers(arrays["floors"], np.shape(arrays["floors"]), "`floors`"), floors),
+        part(arrays, "S", n, n),
+        part(arrays, "weights", k, k),
+        unpacked(arrays, "pairs", pairs),
+        unpacked(arrays, "floors", floors),
     )
     above = dual.weights[np.triu_indices(k, 1)]
     if criterion != "worst" and np.any(above != 1.0):
@@ -155,8 +154,7 @@ def _lifted(
 ) -> Enclosure:
     """The bound of the trade-off with ``H ⊗ R`` on the support; fixed columns are constants."""
     arrays, k = certificate.arrays, len(columns)
-    H = numbers(arrays["H"], (k, k), "`H`", symmetric=True)
-    lam = numbers(arrays["multipliers"], (k,), "`multipliers`", nonnegative=True)
+    H, lam = part(arrays, "H", k, k), part(arrays, "multipliers", k)
     penalty, outside = conjugate(certificate.info["criterion"], H, np.ones((k, k)))
     X, free = np.zeros((len(R), k)), np.zeros((len(R), k), dtype=np.bool_)
     for j, one in enumerate(columns):

@@ -27,7 +27,7 @@ import numpy as np
 import scipy.linalg as sla
 
 from skcoral.bounds.arithmetic import Arithmetic, Enclosure, around, exactly, up, up_to
-from skcoral.bounds.dual import definite, least_shift, numbers
+from skcoral.bounds.dual import definite, least_shift
 from skcoral.core import criteria
 from skcoral.core.arrays import (
     Array,
@@ -136,8 +136,7 @@ def complete_square(
     rest = largest * proof.inverse_form(Z.T)
     image = arithmetic.product(R, X)
     defect = arithmetic.enclosure(arithmetic.apply(X.T, image), np.eye(len(H)))
-    over = arithmetic.enclosure(anchored(arithmetic, B, image), np.diag(floors.near)).diagonal()
-    short: Enclosure = floors.rest - over
+    short: Enclosure = floors.rest - along(arithmetic, B, image, floors.near)
     return (short * (2.0 * kappa)).total() + (defect * shifted).total() - up_to(rest)
 
 
@@ -156,8 +155,6 @@ def tradeoff_bound(
     ``weights`` are those of the pairs, one by default.
     """
     k = len(kappa)
-    kappa = numbers(kappa, (k,), "`multipliers`", nonnegative=True)
-    H = numbers(H, (k, k), "`H`", symmetric=True)
     on = np.flatnonzero((kappa > 0) | np.any(H != 0, axis=0))
     if not len(on):
         return exactly(0.0)  # no criterion is negative
@@ -167,16 +164,11 @@ def tradeoff_bound(
     return (square - penalty) / outside
 
 
-def anchored(arithmetic: Arithmetic, B: Array, image: Any) -> Any:
-    """``Bᵀ (R X)``, whose diagonal holds the fidelities, in the arithmetic's own form."""
-    if np.array_equal(B, np.eye(len(B))):
-        return image
-    return arithmetic.apply(B.T, image)
-
-
-def along(arithmetic: Arithmetic, B: Array, image: Any) -> Enclosure:
-    """``b_jᵀ (R X)_j`` for every output."""
-    return arithmetic.enclosure(anchored(arithmetic, B, image)).diagonal()
+def along(arithmetic: Arithmetic, B: Array, image: Any, minus: Array | None = None) -> Enclosure:
+    """``b_jᵀ (R X)_j`` for every output, or what it exceeds ``minus`` by."""
+    if not np.array_equal(B, np.eye(len(B))):
+        image = arithmetic.apply(B.T, image)
+    return arithmetic.enclosure(image, None if minus is None else np.diag(minus)).diagonal()
 
 
 def conjugate(criterion: str, H: Array, weights: Array) -> tuple[Enclosure, Enclosure]:
@@ -194,16 +186,6 @@ def conjugate(criterion: str, H: Array, weights: Array) -> tuple[Enclosure, Encl
     ratio = exactly(h) * 2.0 / w
     outside = ratio.total() if criterion == "worst" else ratio.greatest()
     return exactly(0.0), outside.at_least(1.0)
-
-
-def residual(criterion: str, G: Enclosure, weights: Array) -> Enclosure:
-    """Value of the criterion on the output correlations."""
-    rows, columns = np.triu_indices(len(weights), 1)
-    size = G[rows, columns].absolute()
-    w = weights[rows, columns]
-    if criterion == "squared":
-        return (size.square() * w).total()
-    return (size * w).total() if criterion == "absolute" else (size * w).greatest()
 
 
 class Outputs:

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from skcoral.bounds.arithmetic import UNIT, Arithmetic, Enclosure, Floats, exactly
-from skcoral.bounds.dual import definite, numbers
+from skcoral.bounds.dual import definite, part
 from skcoral.bounds.tradeoff import Outputs, complete_square
 from skcoral.core.arrays import Array
 from skcoral.exceptions import CertificateError
@@ -30,10 +30,8 @@ def limited_room(
 ) -> Enclosure:
     """By how much the floors of the outputs can all be raised within the limit, at most."""
     k = outputs.k
-    weights = numbers(arrays["vif_weights"], (k,), "`vif_weights`", nonnegative=True)
-    H = numbers(arrays["vif_H"], (k, k), "`vif_H`", symmetric=True)
-    s = numbers(arrays["vif_roots"], (k,), "`vif_roots`")
-    Y = numbers(arrays["vif_vectors"], (k, k), "`vif_vectors`")
+    weights, H = part(arrays, "vif_weights", k), part(arrays, "vif_H", k, k)
+    s, Y = part(arrays, "vif_roots", k), part(arrays, "vif_vectors", k, k)
     if not weights.any():
         raise CertificateError("the weights of a limit on the VIF are all zero.")
     kappa = outputs.scaled(weights)

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
 from skcoral.bounds.arithmetic import Arithmetic, Enclosure, around, column_dots, exactly
-from skcoral.bounds.dual import numbers
+from skcoral.bounds.dual import part
 from skcoral.bounds.exact import floor_room, mean_room
 from skcoral.bounds.rank import DualBound, factor_bound
 from skcoral.bounds.support import support_bound
-from skcoral.bounds.tradeoff import Outputs, residual, tradeoff_bound
+from skcoral.bounds.tradeoff import Outputs, tradeoff_bound
 from skcoral.certificates.reading import check_fields
 from skcoral.core.arrays import Array
 from skcoral.core.linalg import largest_residuals
-from skcoral.core.results import (
-    Decorrelation,
-    RestrictedDecorrelation,
-)
+from skcoral.core.lowrank import LowRankTransform
+from skcoral.core.results import Decorrelation, RestrictedDecorrelation
 from skcoral.core.solution import Budget, Goal, VifLimit
 from skcoral.core.tolerances import CORRELATED, LIMIT_GAP, OPTIMAL_GAP
+from skcoral.exceptions import CertificateError
 
 _BLOCK = 512  # columns at a time: 50,000 of them take 200 MB
 
@@ -31,18 +30,16 @@ class Attained(Outputs):
     """What the ``T`` of a result does, with the residual by its criterion."""
 
     def __init__(self, result: Decorrelation, R: Array, arithmetic: Arithmetic) -> None:
-        B, weights = check_fields(result, len(R))
-        self.weights = 1.0 - np.eye(len(result.names)) if weights is None else weights
+        B, self.weights = check_fields(result, len(R))
+        if isinstance(result.T, LowRankTransform) or hasattr(result.correlation, "factor"):
+            raise CertificateError("a result kept as factors is judged with a FactoredCorrelation.")
         B = np.eye(len(R)) if B is None else B
         super().__init__(result.T, B, result.rho_min, R, arithmetic)
         self.correlation = arithmetic.enclosure(self.gram)
-        self.misreported = arithmetic.enclosure(self.gram, result.correlation).size()
         self.variances = self.defect.diagonal()
-        off = self.defect.size()
-        np.fill_diagonal(off, 0.0)
-        self.largest = off.max(axis=0, initial=0.0)
+        blocks = [(slice(0, self.k), self.correlation)]
+        self.residual, self.misreported, self.largest = _of_pairs(result, self.weights, blocks)
         self.worst = float(self.largest.max(initial=0.0))
-        self.residual = residual(result.criterion, self.correlation, self.weights)
 
 
 class FactorOutputs:
@@ -53,11 +50,11 @@ class FactorOutputs:
 
     def __init__(self, T: Any, A: Array, arithmetic: Arithmetic) -> None:
         self.arithmetic, self.k = arithmetic, A.shape[1]
-        if hasattr(T, "left"):  # the identity plus a product of two factors
-            found = arithmetic.enclosed(T.right.T, T.left.T, A.T, minus=-A.T).T
+        if isinstance(T, LowRankTransform):  # the identity plus a product of two factors
+            image = arithmetic.enclosed(T.right.T, T.left.T, A.T, minus=-A.T).T
         else:
-            found = arithmetic.enclosed(A, T)
-        U, radius = found.spread()
+            image = arithmetic.enclosed(A, T)
+        U, radius = image.spread()
         self.U = U
         self._off = off = np.sqrt(np.sum(radius * radius, axis=0))
         self._length = np.sqrt(np.sum(U * U, axis=0))
@@ -85,43 +82,51 @@ class FactorAttained(FactorOutputs):
     def __init__(self, result: Decorrelation, A: Array, arithmetic: Arithmetic) -> None:
         _, weights = check_fields(result, A.shape[1])
         super().__init__(result.T, A, arithmetic)
-        self.residual, self.misreported = self.squares, 0.0
+        self.residual, self.misreported, self.largest = self.squares, 0.0, np.zeros(self.k)
         reported = getattr(result.correlation, "factor", None)
+        by_pairs = result.criterion != "squared" or weights is not None
+        if reported is None or by_pairs or np.any(result.rho_min >= 1):
+            pairs = _of_pairs(result, weights, self.blocks(), valued=by_pairs)
+            residual, self.misreported, self.largest = pairs
+            self.residual = residual if by_pairs else self.squares
         if reported is not None:
             same = reported.shape == self.U.shape
             self.misreported = float(np.abs(reported - self.U).max()) if same else np.inf
-        by_pairs = result.criterion != "squared" or result.pair_weights is not None
-        self.largest = np.zeros(self.k)
-        if reported is None or by_pairs or np.any(result.rho_min >= 1):
-            self._look_at_pairs(result, weights, reported is None, by_pairs)
-
-    def _look_at_pairs(
-        self, result: Decorrelation, weights: Array | None, reported: bool, by_pairs: bool
-    ) -> None:
-        total = exactly(0.0)
-        for columns, block in self.blocks():
-            here = np.arange(columns.start, columns.stop)
-            if reported:
-                off = float((block - result.correlation[:, columns]).size().max())
-                self.misreported = max(self.misreported, off)
-            size = block.size()
-            size[here, here - columns.start] = 0.0
-            self.largest[columns] = size.max(axis=0)
-            if not by_pairs:
-                continue
-            above = np.where(np.arange(self.k)[:, None] < here, 1.0, 0.0)
-            above = above if weights is None else above * weights[:, columns]
-            terms = block.square() if result.criterion == "squared" else block.absolute()
-            if result.criterion == "worst":
-                total = _larger(total, (terms * above).greatest())
-            else:
-                total = total + (terms * above).total()
-        if by_pairs:
-            self.residual = total
 
 
-def _larger(a: Enclosure, b: Enclosure) -> Enclosure:
-    return Enclosure(max(a.lower, b.lower), max(a.upper, b.upper))
+def _of_pairs(
+    result: Decorrelation,
+    weights: Array | None,
+    blocks: Iterable[tuple[slice, Enclosure]],
+    *,
+    valued: bool = True,
+) -> tuple[Enclosure, float, Array]:
+    """The criterion, by how much reported correlations are off, and the largest of each output.
+
+    Correlations come with some columns at a time; the criterion is zero if not ``valued``.
+    """
+    k, reported, criterion = len(result.names), result.correlation, result.criterion
+    value, misreported, largest = exactly(0.0), 0.0, np.zeros(k)
+    for columns, block in blocks:
+        here = np.arange(columns.start, columns.stop)
+        if isinstance(reported, np.ndarray):
+            off = (block - reported[:, columns]).size()
+            misreported = max(misreported, float(off.max(initial=0.0)))
+        size = block.size()
+        size[here, here - columns.start] = 0.0
+        largest[columns] = size.max(axis=0, initial=0.0)
+        if not valued:
+            continue
+        above = np.arange(k)[:, None] < here  # each pair once
+        terms = block[above].square() if criterion == "squared" else block[above].absolute()
+        if weights is not None:
+            terms = terms * weights[:, columns][above]
+        if criterion == "worst":
+            top = terms.greatest()
+            value = Enclosure(max(value.lower, top.lower), max(value.upper, top.upper))
+        else:
+            value = value + terms.total()
+    return value, misreported, largest
 
 
 @singledispatch
@@ -130,9 +135,9 @@ def evaluate(
 ) -> DualBound:
     """What the dual point of a result about ``R`` proves: (★), or the bound of a support."""
     dual = result.certificate
-    lam = numbers(dual.arrays["multipliers"], (attained.k,), "`multipliers`", nonnegative=True)
+    lam, H = part(dual.arrays, "multipliers", attained.k), part(dual.arrays, "H", *[attained.k] * 2)
     kappa = attained.scaled(lam)
-    square = R, attained.B, kappa, dual.arrays["H"]
+    square = R, attained.B, kappa, H
     asked = attained.floors, result.criterion, attained.weights
     bound = tradeoff_bound(arithmetic, *square, *asked)
     slope = (attained.length * (2.0 * kappa)).total()

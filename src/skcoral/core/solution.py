@@ -11,6 +11,10 @@ import numpy as np
 from skcoral.core.arrays import Array, Frozen, read_only
 
 
+#: The arrays of a dual point that are symmetric where they are matrices.
+SYMMETRIC = frozenset(("S", "H", "Q", "N", "slope", "mean_S", "vif_H", "weights"))
+
+
 @dataclass(frozen=True, eq=False)
 class Certificate(Frozen):
     """The numbers from which anyone can re-check a claim, without the solver that made it.
@@ -59,11 +63,7 @@ def _symmetric(name: str, a: Any) -> Any:
     if np.iscomplexobj(a):
         raise ValueError(f"`{name}` of a certificate must hold real numbers.")
     a = np.asarray(a, dtype=np.float64)
-    if (
-        name not in ("S", "H", "Q", "N", "slope", "mean_S", "vif_H")
-        or a.ndim != 2
-        or len(set(a.shape)) > 1
-    ):
+    if name not in SYMMETRIC or a.ndim != 2 or len(set(a.shape)) > 1:
         return a
     return a if (a == a.T).all() else 0.5 * a + 0.5 * a.T
 
