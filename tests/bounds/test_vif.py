@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from certificates.conftest import ANCHORS, R, failed, honest
+from certificates.results import about
 from certificates.test_singular import HONEST as SINGULAR
 from certificates.test_singular import R as SINGULAR_R
 from skcoral.bounds.arithmetic import Floats
@@ -94,7 +95,8 @@ def claims(result: Any, **changes: Any) -> set[str]:
 
 def test_limits_are_for_full_rank_without_a_support() -> None:
     limit = VifLimit(1.5, 1.2, 1.0)
-    for result, matrix in ((honest("support"), R), (SINGULAR["frame"], SINGULAR_R)):
+    singular = [(SINGULAR[name], SINGULAR_R) for name in ("frame", "lifted")]
+    for result, matrix in ((honest("support"), R), *singular, about("wide, tradeoff")):
         for judge in (check, prove):
             with pytest.raises(CertificateError, match="a limit on the VIF has no certificate"):
                 judge(replace(result, goal=limit), matrix)

@@ -17,6 +17,7 @@ from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 
 from .conftest import R, honest
+from .results import about
 from .test_singular import HONEST as SINGULAR
 from .test_singular import Z
 
@@ -74,6 +75,14 @@ def test_a_matrix_or_a_factor() -> None:
             check(frame.__class__(**{**vars(frame), "names": names}), FactoredCorrelation(Z))
     with pytest.raises(CertificateError, match="rank below p; give R"):
         check(RESULT, FactoredCorrelation(np.eye(6)))
+
+
+def test_results_that_are_kept_as_factors_are_judged_by_one() -> None:
+    wide, matrix = about("wide, frame")
+    factored = replace(RESULT, correlation=FactoredCorrelation(np.eye(6)))
+    for result, given in ((wide, matrix.toarray()), (factored, R)):
+        with pytest.raises(CertificateError, match="judged with a FactoredCorrelation"):
+            check(result, given)
 
 
 def test_results_and_matrices_that_do_not_belong_together() -> None:

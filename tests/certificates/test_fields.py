@@ -12,7 +12,6 @@ from skcoral import decorrelate
 from skcoral.bounds.arithmetic import exactly
 from skcoral.bounds.frame import criterion_bound
 from skcoral.certificates import check, prove
-from skcoral.core.solution import Certificate
 from skcoral.solvers.support import support_from_threshold
 
 from .conftest import MASK, R, broken, failed, honest, verdict, with_arrays
@@ -29,7 +28,7 @@ FIVE = np.full(5, 0.9)
         ("squared", {"rho_min": FIVE}, "`rho_min` must be floats of shape (6,)"),
         ("squared", {"prices": FIVE}, "`prices` must be floats of shape (6,)"),
         ("squared", {"weights": FIVE}, "`weights` must be floats of shape (6,)"),
-        ("squared", {"correlation": np.eye(5)}, "`correlation` must be floats of shape (6, 6), got shape (5, 5)"),
+        ("squared", {"correlation": np.eye(5)}, "`correlation` must be floats of shape (6, 6)"),
         ("squared", {"R": np.eye(5)}, "`R` must be floats of shape (6, 6)"),
         ("squared", {"rho_min": np.full(6, np.nan)}, "not finite"),
         ("squared", {"fidelity": np.full(6, np.nan)}, "not finite"),
@@ -51,7 +50,7 @@ FIVE = np.full(5, 0.9)
         ("squared", {"names": ("a", "b")}, "names 2 outputs, and has 6"),
         ("squared", {"names": ["a"] * 6}, "tuple of text"),
         ("squared", {"names": (1, 2, 3, 4, 5, 6)}, "tuple of text"),
-        ("squared", {"T": np.eye(6)[:, :5]}, "`T` must be floats of shape (6, 6), got shape (6, 5)"),
+        ("squared", {"T": np.eye(6)[:, :5]}, "floats of shape (6, 6), got shape (6, 5)"),
         ("weighted", {"pair_weights": np.ones((6, 6))}, "symmetric with a zero diagonal"),
         ("weighted", {"pair_weights": np.eye(5)}, "shape (6, 6)"),
         ("weighted", {"pair_weights": -np.ones((6, 6))}, "negative"),

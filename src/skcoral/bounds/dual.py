@@ -24,9 +24,7 @@ LARGEST = 1e100  # beyond it products leave the range of floating point
 _NONNEGATIVE = frozenset(("weights", "mean_weights", "multipliers", "eta", "vif_weights"))
 
 
-def numbers(
-    value: Any, shape: tuple[int, ...], what: str, *, open_ended: bool = False
-) -> Array:
+def numbers(value: Any, shape: tuple[int, ...], what: str, *, open_ended: bool = False) -> Array:
     """Return an array of finite numbers of this shape; prices may also be infinite or undefined."""
     a = np.asarray(value)
     if a.dtype != np.float64 or a.shape != shape:

@@ -96,7 +96,8 @@ def _factored(
 ) -> Enclosure:
     """Lower bound of D2 by V and κ."""
     r, p = A.shape
-    V, lam, kappa = part(arrays, "V", r, p), part(arrays, "multipliers", p), part(arrays, "kappa", p)
+    V = part(arrays, "V", r, p)
+    lam, kappa = part(arrays, "multipliers", p), part(arrays, "kappa", p)
     least = _least_eigenvalue(kappa, V, arithmetic)
     pull = A * lam
     X = _solved(kappa, V, pull)

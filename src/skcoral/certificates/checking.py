@@ -11,7 +11,7 @@ from skcoral.bounds.arithmetic import PRECISION, Arithmetic, Balls, Floats
 from skcoral.bounds.dual import check_definite
 from skcoral.certificates.claims import check_decorrelation
 from skcoral.certificates.ledger import Check
-from skcoral.certificates.reading import certificate_info, check_distinct, claimed_matrix
+from skcoral.certificates.reading import check_distinct, check_result, claimed_matrix
 from skcoral.certificates.thresholds import check_threshold
 from skcoral.core.arrays import Array
 from skcoral.core.lowrank import FactoredCorrelation
@@ -118,7 +118,8 @@ def _matrix_or_factor(result: Any, R: Any) -> tuple[Array | None, Array | None]:
     """The matrix, or the factor of it, that a result is claimed of."""
     if not isinstance(R, FactoredCorrelation):
         return claimed_matrix(result, R), None
-    if "rank" not in certificate_info(result) and getattr(result, "anchors", None) is None:
+    check_result(result)
+    if "rank" not in result.certificate.info and getattr(result, "anchors", None) is None:
         raise CertificateError("a factor goes with results of rank below p; give R.")
     if not np.isfinite(R.factor).all():
         raise CertificateError("the factor holds numbers that are not finite.")
@@ -130,7 +131,7 @@ def _checked(result: Any, R: Array | None, factor: Array | None, arithmetic: Ari
     """Judge every claim."""
     # Overflow and undefined operations end in intervals that prove nothing.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        if R is not None and "rank" not in certificate_info(result):
+        if R is not None and "rank" not in result.certificate.info:
             # Independent composites say all there is to know about a singular R.
             composites = getattr(result, "anchors", None) is not None
             check_definite(arithmetic, R, slack=FACTOR_TOL if composites else 0.0)

@@ -7,6 +7,7 @@ inequality that the certificate's arrays plug into, and the status has to follow
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -26,31 +27,11 @@ from skcoral.certificates.evaluation import (
     prices_of,
 )
 from skcoral.certificates.ledger import Ledger
-from skcoral.certificates.reading import (
-    VIF_PARTS,
-    agree,
-    certificate_info,
-    check_fields,
-    dual_parts,
-)
+from skcoral.certificates.reading import VIF_PARTS, agree, check_fields, dual_parts
+from skcoral.core import tolerances as tol
 from skcoral.core.arrays import Array
-from skcoral.core.results import (
-    Decorrelation,
-    RestrictedDecorrelation,
-)
+from skcoral.core.results import Decorrelation, RestrictedDecorrelation
 from skcoral.core.solution import Budget, VifLimit
-from skcoral.core.tolerances import (
-    BOUND_TOL,
-    BUDGET_TOL,
-    EXACT_TOL,
-    FACTOR_TOL,
-    FLOOR_TOL,
-    MEAN_TOL,
-    OPTIMAL_GAP,
-    PRICE_TOL,
-    REPORTED_TOL,
-    UNIT_VARIANCE_TOL,
-)
 from skcoral.exceptions import CertificateError
 
 
@@ -61,7 +42,7 @@ def check_decorrelation(
 
     Also returns the bound and the residual.
     """
-    of_rank = "rank" in certificate_info(result)
+    of_rank = "rank" in result.certificate.info
     if result.anchors is not None and of_rank:
         raise CertificateError("a rank below p is not combined with anchors.")
     if result.anchors is not None and factor is not None:
@@ -69,17 +50,11 @@ def check_decorrelation(
     claims = _Claims(result, R, factor, arithmetic)
     if of_rank:
         claims.claim_rank()
-    if "factor" in claims.arrays:
-        attained, bound = claims.frame()
-    elif R is not None:
-        attained = claims.attained = Attained(result, R, arithmetic)
-        claims.of_T(attained)
-        bound = claims.bound_by_kind(R)
-    else:
-        raise CertificateError("a certificate without a factor needs R itself.")
+    claims.of_T()
+    bound = claims.of_bound()
     if result.R is not None and R is not None:
-        claims.within("R", np.abs(result.R - R).max(), BOUND_TOL)
-    return claims, max(float(bound.lower), 0.0), float(attained.residual.upper)
+        claims.within("R", np.abs(result.R - R).max(), tol.BOUND_TOL)
+    return claims, max(float(bound.lower), 0.0), float(claims.attained.residual.upper)
 
 
 def _in_factor_space(
@@ -91,11 +66,10 @@ def _in_factor_space(
     p = factor.shape[1]
     B, moved = check_fields(result, p)[0], []
     for what in (numbers(result.T, (p, len(result.names)), "`T`"), np.asarray(B)):
-        found = arithmetic.enclosed(factor, what)
-        off, length = (found - found.middle).size(), np.linalg.norm(found.middle, axis=0)
-        if not np.all(off <= FACTOR_TOL * length):
+        middle, off = arithmetic.enclosed(factor, what).spread()
+        if not np.all(off <= tol.FACTOR_TOL * np.linalg.norm(middle, axis=0)):
             raise CertificateError("outputs or anchors need more digits than floats have.")
-        moved.append(found.middle)
+        moved.append(middle)
     return replace(result, T=moved[0], anchors=moved[1], R=None), np.eye(len(factor))
 
 
@@ -103,38 +77,42 @@ class _Claims(Ledger):
     """The claims of one result."""
 
     result: Decorrelation
-    attained: Attained
+    R: Any  # None where everything is judged through the factor
+    attained: Any
 
     def __init__(
         self, result: Decorrelation, R: Array | None, factor: Array | None, arithmetic: Arithmetic
     ) -> None:
         super().__init__(result, R, factor, arithmetic)
         self.arrays = dual_parts(result)
-        self.close = REPORTED_TOL * max(1.0, abs(number(result.objective, "`objective`")))
-
-    def frame(self) -> tuple[Attained | FactorAttained, Enclosure]:
-        """The claims of a frame; return what T attains, and the lower bound."""
-        result, A = self.result, self.claim_factor()
-        attained: Attained | FactorAttained
-        if self.R is not None:
-            attained = Attained(result, self.R, self.arithmetic)
+        self.close = tol.REPORTED_TOL * max(1.0, abs(number(result.objective, "`objective`")))
+        self.A = self.claim_factor() if "factor" in self.arrays else None
+        if R is not None:
+            self.attained = Attained(result, R, arithmetic)
+        elif self.A is not None:
+            self.attained = FactorAttained(result, self.A, arithmetic)
         else:
-            attained = FactorAttained(result, A, self.arithmetic)
-        self.of_T(attained)
-        proved = evaluate_factored(result, A, self.arithmetic)
-        self.bound(proved.bound, attained.residual, highest_floor(result, proved))
-        prices = prices_of(result, proved.slopes, attained.largest)
-        self.prices(prices, 0.5 * proved.slopes, PRICE_TOL, PRICE_TOL)
-        return attained, proved.bound
+            raise CertificateError("a certificate without a factor needs R itself.")
 
-    def bound_by_kind(self, R: Array) -> Enclosure:
-        """The claims that depend on the inequality, at full rank; return the lower bound."""
-        if isinstance(self.result.goal, VifLimit):
-            self.limit(self.result.goal, R)
-        if self.result.certificate.is_exact:
+    def of_bound(self) -> Enclosure:
+        """The claims that depend on the inequality; return the lower bound."""
+        result, R, attained = self.result, self.R, self.attained
+        if isinstance(result.goal, VifLimit):
+            self.limit(result.goal, R)
+        if result.certificate.is_exact:
             self.exact(R)
             return exactly(0.0)
-        return self.support(R) if self.result.is_restricted else self.tradeoff(R)
+        if isinstance(result, RestrictedDecorrelation):
+            return self.support(result, R)
+        if self.A is not None:
+            proved = evaluate_factored(result, self.A, self.arithmetic)
+            near = tol.PRICE_TOL, tol.PRICE_TOL
+        else:
+            proved, near = evaluate(result, attained, R, self.arithmetic), (tol.REPORTED_TOL, 0.0)
+        self.bound(proved.bound, highest_floor(result, proved))
+        prices = prices_of(result, proved.slopes, attained.largest)
+        self.prices(prices, 0.5 * proved.slopes, near)
+        return proved.bound
 
     def limit(self, goal: VifLimit, R: Array) -> None:
         """A limit on the VIF: that it is kept, and the bound on the common floor within it.
@@ -143,8 +121,8 @@ class _Claims(Ledger):
         """
         least, largest = (1.0 / max(v, 1e-300) for v in (goal.max_vif, goal.largest_vif))
         unique = least_unique(self.attained.correlation, self.arithmetic)
-        self.within("VIF", least - unique.lower, BUDGET_TOL)
-        self.within("largest VIF", (unique - largest).size(), REPORTED_TOL)
+        self.within("VIF", least - unique.lower, tol.BUDGET_TOL)
+        self.within("largest VIF", (unique - largest).size(), tol.REPORTED_TOL)
         floor, room = self.common_floor("VIF"), exactly(np.inf)
         if set(self.arrays) >= VIF_PARTS:
             room = limited_room(self.arrays, goal.max_vif, self.attained, R, self.arithmetic)
@@ -152,7 +130,7 @@ class _Claims(Ledger):
             room = floor_room(self.arrays, self.attained, R, self.arithmetic)
         top = self.highest(goal.rho_upper, float((room + floor).upper))
         over = goal.rho_upper - max(top, floor)
-        self.within("largest floor", over, REPORTED_TOL, modest=True)
+        self.within("largest floor", over, tol.REPORTED_TOL, modest=True)
 
     def common_floor(self, goal: str) -> float:
         """The one floor that there is within a budget or a limit."""
@@ -163,39 +141,30 @@ class _Claims(Ledger):
     def highest(self, reported: float, top: float) -> float:
         """A common floor that is not exceeded, as reported and as proved; none exceeds one."""
         top = top if top < 1.0 else 1.0
-        self.within("largest floor", top - reported, REPORTED_TOL)
+        self.within("largest floor", top - reported, tol.REPORTED_TOL)
         return top
 
-    def of_T(self, attained: Attained | FactorAttained) -> None:
+    def of_T(self) -> None:
         """Unit variances and floors; correlations, fidelities and objective are those of T."""
-        result = self.result
-        self.within("unit variances", attained.variances.size(), UNIT_VARIANCE_TOL)
+        result, attained = self.result, self.attained
+        self.within("unit variances", attained.variances.size(), tol.UNIT_VARIANCE_TOL)
         short = (exactly(result.rho_min) - attained.fidelity).upper
-        self.within("floors", short, FLOOR_TOL, f" ({result.names[int(np.argmax(short))]})")
+        self.within("floors", short, tol.FLOOR_TOL, f" ({result.names[int(np.argmax(short))]})")
         off = (attained.fidelity - result.fidelity).size()
-        self.within("fidelity", off, REPORTED_TOL)
-        self.within("correlation", attained.misreported, REPORTED_TOL)
+        self.within("fidelity", off, tol.REPORTED_TOL)
+        self.within("correlation", attained.misreported, tol.REPORTED_TOL)
         self.within("objective", (attained.residual - result.objective).size(), self.close)
 
-    def tradeoff(self, R: Array) -> Enclosure:
-        """The bound of (★), a budget, and prices."""
-        proved = evaluate(self.result, self.attained, R, self.arithmetic)
-        self.bound(proved.bound, self.attained.residual, highest_floor(self.result, proved))
-        prices = prices_of(self.result, proved.slopes, self.attained.largest)
-        self.prices(prices, 0.5 * proved.slopes)
-        return proved.bound
-
-    def support(self, R: Array) -> Enclosure:
+    def support(self, result: RestrictedDecorrelation, R: Array) -> Enclosure:
         """The bound on a support, its zeros and prices."""
-        result, worst = self.result, self.attained.worst
-        assert isinstance(result, RestrictedDecorrelation)
+        worst = self.attained.worst
         supports.claim_support(self, result, R)
         bound = evaluate(result, self.attained, R, self.arithmetic).bound
-        if result.status == "exact" or worst <= 0.5 * EXACT_TOL:
-            self.order(bound, self.attained.residual)
-            self.claim_status("exact", worst / EXACT_TOL)
+        if result.status == "exact" or worst <= 0.5 * tol.EXACT_TOL:
+            self.order(bound)
+            self.claim_status("exact", worst / tol.EXACT_TOL)
         else:
-            self.bound(bound, self.attained.residual)
+            self.bound(bound)
         return bound
 
     def exact(self, R: Array) -> None:
@@ -216,52 +185,53 @@ class _Claims(Ledger):
             top = np.inf
             if "floors" in rooms and result.goal.budget == 0:
                 top = float((rooms["floors"] + float(result.rho_min.max())).upper)
-            self.budget(result.goal, self.attained.residual, top)
+            self.budget(result.goal, top)
         if result.status == "exact":
-            self.within("uncorrelated", worst, EXACT_TOL)
+            self.within("uncorrelated", worst, tol.EXACT_TOL)
             for what, room in rooms.items():
-                self.within(f"largest {what}", room.upper, MEAN_TOL)
+                self.within(f"largest {what}", room.upper, tol.MEAN_TOL)
         else:
             most = max(float(room.upper) for room in rooms.values())
-            self.claim_status("exact", max(worst / EXACT_TOL, most / MEAN_TOL))
+            self.claim_status("exact", max(worst / tol.EXACT_TOL, most / tol.MEAN_TOL))
 
     def prices(
-        self, prices: Array, weights: Array, near: float = REPORTED_TOL, near_weights: float = 0.0
+        self, prices: Array, weights: Array, near: tuple[float, float] = (tol.REPORTED_TOL, 0.0)
     ) -> None:
         """Prices and weights are those that the dual point implies; infinite ones included."""
         result = self.result
         for name, reported, implied, tolerance in (
-            ("prices", result.prices, prices, near),
-            ("weights", result.weights, weights, near_weights),
+            ("prices", result.prices, prices, near[0]),
+            ("weights", result.weights, weights, near[1]),
         ):
             wrong = np.flatnonzero(~agree(reported, implied, tolerance))
             told = ", ".join(result.names[j] for j in wrong[:4])
             self.claim(name, not len(wrong), f"{told} do not follow from the certificate")
 
-    def order(self, bound: Enclosure, residual: Enclosure) -> None:
+    def order(self, bound: Enclosure) -> None:
         """The bound is what the certificate proves, and lies below what T attains."""
         stated, low, high = self.result.lower_bound, float(bound.lower), float(bound.upper)
+        attained = float(self.attained.residual.lower)
         self.within("lower bound", stated - max(low, 0.0), self.close)
-        over = min(low, float(residual.lower)) - stated
-        self.within("lower bound", over, OPTIMAL_GAP * max(1.0, low), modest=True)
-        limit = OPTIMAL_GAP * max(1.0, self.result.objective)
-        self.within("bounds in order", high - float(residual.lower), limit)
+        over = min(low, attained) - stated
+        self.within("lower bound", over, tol.OPTIMAL_GAP * max(1.0, low), modest=True)
+        limit = tol.OPTIMAL_GAP * max(1.0, self.result.objective)
+        self.within("bounds in order", high - attained, limit)
 
-    def bound(self, bound: Enclosure, residual: Enclosure, top: float = np.inf) -> None:
+    def bound(self, bound: Enclosure, top: float = np.inf) -> None:
         """A lower bound, a budget, and the status that follows.
 
         ``top`` is a common floor that no transformation within the budget exceeds.
         """
-        self.order(bound, residual)
+        self.order(bound)
         goal, floor = self.result.goal, float(self.result.rho_min.max())
         if isinstance(goal, Budget):
-            self.budget(goal, residual, top)
-        gap = float((residual - max(float(bound.lower), 0.0)).upper)
+            self.budget(goal, top)
+        gap = float((self.attained.residual - max(float(bound.lower), 0.0)).upper)
         self.claim_status("optimal", left_open(goal, floor, gap, self.result.objective))
 
-    def budget(self, goal: Budget, residual: Enclosure, top: float) -> None:
+    def budget(self, goal: Budget, top: float) -> None:
         """Judge a budget and the bound ``top`` on its floor."""
-        over = residual.upper - goal.budget
-        self.within("budget", over, BUDGET_TOL * max(1.0, goal.budget))
+        over = self.attained.residual.upper - goal.budget
+        self.within("budget", over, tol.BUDGET_TOL * max(1.0, goal.budget))
         self.highest(goal.rho_upper, top)
         self.common_floor("budget")

@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from skcoral.bounds.columns import in_range
 from skcoral.bounds.dual import number, numbers
 from skcoral.core.arrays import Array
 from skcoral.core.composites import check_anchors
@@ -65,21 +66,24 @@ _KINDS: dict[type[Any], set[tuple[str, bool]]] = {
 _FACTORED_RANK = {"factor", "V", "multipliers", "kappa"}
 
 
-def claimed_matrix(result: Any, R: Any) -> Array:
-    """Return ``R`` as an array; refuse what carries no certificate, and other variables."""
+def check_result(result: Any) -> None:
+    """Refuse what carries no certificate."""
     if not isinstance(result, Threshold | Decorrelation):
         raise CertificateError(
             "a certificate comes with a Threshold or a Decorrelation, got "
             f"{type(result).__name__}; of a fitted CORAL, use result_ or threshold_ with "
             "correlation_."
         )
+    proof: Any = result.certificate
+    if not isinstance(proof, Certificate):
+        raise CertificateError(f"a Certificate is wanted, got {type(proof).__name__}.")
+
+
+def claimed_matrix(result: Any, R: Any) -> Array:
+    """Return ``R`` as an array; refuse what carries no certificate, and other variables."""
+    check_result(result)
     matrix: Array = check_semidefinite(R).R
-    check_own_names(result, frame_names(R), len(matrix))
-    return matrix
-
-
-def check_own_names(result: Threshold | Decorrelation, names: list[str] | None, p: int) -> None:
-    """Refuse names that are not the variables' own, or not names at all."""
+    names, p = frame_names(R), len(matrix)
     anchors, own = getattr(result, "anchors", None), result.names
     if anchors is not None and np.ndim(anchors) != 2:
         raise CertificateError(f"anchors are a matrix, got shape {np.shape(anchors)}.")
@@ -89,7 +93,7 @@ def check_own_names(result: Threshold | Decorrelation, names: list[str] | None, 
     if len(own) != wanted:
         raise CertificateError(f"the result names {len(own)} outputs, and has {wanted}.")
     if names is None or anchors is not None or names == list(own):
-        return
+        return matrix
     if sorted(names) == sorted(own):
         raise CertificateError(
             "the variables of R are in another order than those of the result: use "
@@ -117,16 +121,8 @@ def agree(reported: Array, wanted: Array, tolerance: float, rounding: Any = 0.0)
     return np.where(np.isfinite(wanted), near, reported == wanted)
 
 
-def certificate_info(result: Any) -> Mapping[str, Any]:
-    """Settings of the certificate of a result; none where it has no certificate."""
-    info: Mapping[str, Any] = getattr(getattr(result, "certificate", None), "info", {})
-    return info
-
-
-def certificate_kind(certificate: Any) -> str:
+def certificate_kind(certificate: Certificate) -> str:
     """Kind of a certificate with all of its parts: nothing missing, nothing beside."""
-    if not isinstance(certificate, Certificate):
-        raise CertificateError(f"a Certificate is wanted, got {type(certificate).__name__}.")
     kind, info = certificate.kind, certificate.info
     if kind == "support":
         kind = f"support/{info.get('bound')}"
@@ -166,8 +162,9 @@ def dual_parts(result: Threshold | Decorrelation) -> Mapping[str, Array]:
         )
     if of_rank:
         _check_rank(info["rank"])
-    _check_goal(getattr(result, "goal", Floors()), kind, set(result.certificate.arrays))
-    return result.certificate.arrays
+    arrays = result.certificate.arrays
+    _check_goal(getattr(result, "goal", Floors()), kind, of_rank, set(arrays))
+    return arrays
 
 
 def _check_rank(rank: Any) -> None:
@@ -175,15 +172,16 @@ def _check_rank(rank: Any) -> None:
         raise CertificateError(f"a rank is a whole number above 0, got {rank!r}.")
 
 
-def _check_goal(goal: Any, kind: str, parts: set[str]) -> None:
+def _check_goal(goal: Any, kind: str, of_rank: bool, parts: set[str]) -> None:
     """Refuse a goal that is none, or that the certificate is not about."""
     if not isinstance(goal, Floors | Budget | VifLimit):
         raise CertificateError(f"a goal is Floors, Budget or VifLimit, got {goal!r}.")
     for name, value in vars(goal).items():
         number(value, f"`{name}`")
     limited = isinstance(goal, VifLimit)
-    if limited and kind not in ("exact", "tradeoff"):
-        raise CertificateError(f"a limit on the VIF has no certificate of the kind {kind!r}.")
+    if limited and (of_rank or kind not in ("exact", "tradeoff")):
+        kind = f"{kind!r} of a singular matrix" if of_rank else repr(kind)
+        raise CertificateError(f"a limit on the VIF has no certificate of the kind {kind}.")
     if not limited and VIF_PARTS & parts:
         raise CertificateError("the certificate is about a limit on the VIF, the result is not.")
 
@@ -211,9 +209,7 @@ def check_fields(result: Decorrelation, p: int) -> tuple[Array | None, Array | N
     try:
         if anchors is not None:
             B = check_anchors(anchors, [f"source {j}" for j in range(p)])
-            # Only directions matter; a power of two takes out the scale without a rounding.
-            B = np.ldexp(B, -np.frexp(np.abs(B).max(axis=0))[1])
-            anchors = numbers(B, (p, k), "`anchors`")
+            anchors = numbers(in_range(B), (p, k), "`anchors`")  # only directions matter
         if weights is not None:
             given = numbers(weights, (k, k), "`pair_weights`")
             weights = check_pair_weights(given, result.names)

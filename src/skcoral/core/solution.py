@@ -10,7 +10,6 @@ import numpy as np
 
 from skcoral.core.arrays import Array, Frozen, read_only
 
-
 #: The arrays of a dual point that are symmetric where they are matrices.
 SYMMETRIC = frozenset(("S", "H", "Q", "N", "slope", "mean_S", "vif_H", "weights"))
 
