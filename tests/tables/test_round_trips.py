@@ -110,6 +110,18 @@ def test_text_comes_back_in_the_encoding_it_had(encoding, ending):
         table_writer(io.BytesIO(), ["größe"], like=like(encoding="ascii"))
 
 
+def test_a_mark_before_what_is_not_utf_8_can_be_written_back():
+    data = codecs.BOM_UTF8 + b"a,b\n1.5,\x93\n"
+    table = open_table(data, name="t.csv")
+    assert table.encoding == "cp1252"
+    stream = io.BytesIO()
+    writer = table_writer(stream, table.names, like=table)
+    for batch in table.batches():
+        writer.write(batch.columns)
+    writer.close()
+    assert stream.getvalue() == data
+
+
 def content(folder):
     return {path.name: path.read_text() for path in folder.iterdir()}
 

@@ -6,18 +6,15 @@ or line ends within cells is read once more, slowly, and so is one that is wrong
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import csv
 import io
-import zlib
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
 from operator import itemgetter
 from statistics import mode
 from typing import Any, BinaryIO
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,13 +32,11 @@ FIRST = 64 * MB
 _SNIFF = 1 << 16  # bytes that tell the dialect
 #: Rows at the end that may be notes.
 _MOST_NOTES = 100
-_DAMAGED = (EOFError, zlib.error, OSError, BadZipFile, NotImplementedError)
 
 
 def open_text(
     source: Source,
     stream: BinaryIO,
-    *,
     separator: str | None,
     decimal: str | None,
     encoding: str | None,
@@ -49,33 +44,23 @@ def open_text(
     """Open a text table: look at its start, settle the dialect, check the header."""
     label, limits = source.label, current()
     check_given(label, separator, decimal, encoding)
-    try:
-        with unpacked(stream, label) as content:
-            first = content.read(FIRST)
-    except _DAMAGED as error:
-        raise _damaged(label, error) from error
-    found = recognise(label, first[:_SNIFF], first, separator, decimal, encoding)
-    reader = _Reader(source, first, found, limits)
+    with unpacked(stream, label) as content:
+        first = content.read(FIRST)
+    dialect = recognise(label, first[:_SNIFF], first, separator, decimal, encoding)
+    reader = _Reader(source, first, dialect, limits)
     return Table(
         label,
         tuple(reader.names),
         "line",
-        "tsv" if found.separator == "\t" else "csv",
+        "tsv" if dialect.separator == "\t" else "csv",
         reader.batches,
-        separator=found.separator,
-        decimal=found.decimal,
-        encoding=f"{found.encoding}-sig" if first.startswith(codecs.BOM_UTF8) else found.encoding,
+        separator=dialect.separator,
+        decimal=dialect.decimal,
+        encoding=dialect.encoding,
         skipped=reader.skipped,
-        recognised=found.recognised,
-        header_at=reader.header_line if found.header else 1,
-        units_at=reader.units_line if found.has_units else None,
-    )
-
-
-def _damaged(label: str, error: Exception) -> InvalidTableError:
-    return InvalidTableError(
-        f"{label}: the file cannot be decompressed or read to its end ({error}).\n"
-        "It is damaged or was cut short: copy or download it again."
+        recognised=dialect.recognised,
+        header_at=reader.header_line if dialect.header else 1,
+        units_at=reader.units_line if dialect.has_units else None,
     )
 
 
@@ -112,7 +97,7 @@ class _Reader:
     def _records(self, binary: Any) -> Generator[tuple[int, list[str], int]]:
         """The line of each record, its cells (none in a blank one), and the last of its lines."""
         most = self.limits.record_bytes
-        text = io.TextIOWrapper(binary, self.dialect.codec, "surrogateescape", newline="")
+        text = io.TextIOWrapper(binary, self.dialect.encoding, "surrogateescape", newline="")
         size = 0
 
         def lines() -> Iterator[str]:
@@ -155,12 +140,8 @@ class _Reader:
             binary = io.BytesIO(self.first)
             yield binary, binary, len(self.first)
             return
-        with self.source.open() as packed:
-            try:
-                with unpacked(packed, self.label) as binary:
-                    yield binary, packed, self.source.size
-            except _DAMAGED as error:
-                raise _damaged(self.label, error) from error
+        with self.source.open() as packed, unpacked(packed, self.label) as binary:
+            yield binary, packed, self.source.size
 
     def _rows(self, binary: Any, packed: Any) -> Iterator[tuple[Any, Any]]:
         """Lines and cells of the rows; notes and blank lines are left out."""
@@ -193,7 +174,7 @@ class _Reader:
         import pyarrow as pa
         from pyarrow import csv as arrow
 
-        separator, codec = self.dialect.separator, self.dialect.codec
+        separator, encoding = self.dialect.separator, self.dialect.encoding
 
         def judge(row: Any) -> str:
             """Leave out a note, or give up on a record with another number of cells."""
@@ -212,7 +193,7 @@ class _Reader:
                 use_threads=False,
                 block_size=self.limits.record_bytes,
                 skip_rows=self._n_above,
-                encoding="utf8" if codec == "utf-8-sig" else codec,
+                encoding="utf8" if encoding.startswith("utf-8") else encoding,
             ),
             arrow.ParseOptions(
                 delimiter=separator,

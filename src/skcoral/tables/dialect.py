@@ -31,7 +31,7 @@ _NOT_CP1252 = frozenset(b"\x81\x8d\x8f\x90\x9d")
 #: A line with its end; other line ends of Unicode's are none in a table.
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 #: Codecs of Python's for names of hosts and sources of programs.
-_NO_TABLES = {"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape"}
+_NO_TABLES = {"idna", "punycode", "unicode-escape", "raw-unicode-escape"}
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,6 @@ class Dialect:
     has_units: bool  # the row under the names holds words and no values
     recognised: frozenset[str]  # what was not given as an option
 
-    @property
-    def codec(self) -> str:
-        """The encoding, with a mark at the beginning left out."""
-        return _codec(self.encoding)
-
 
 def recognise(
     label: str,
@@ -61,24 +56,24 @@ def recognise(
 ) -> Dialect:
     """The dialect of a text, by its first lines; the encoding by all that is at hand of it."""
     given = {"separator": separator, "decimal": decimal, "encoding": encoding}
-    encoding = encoding or recognise_encoding(start)
     check_text(label, head, encoding)
-    lines = _LINE.findall(head.decode(_codec(encoding), errors="replace").lstrip("\ufeff"))
+    encoding = encoding or _marked_encoding(head) or _recognise_encoding(start)
+    if head.startswith(codecs.BOM_UTF8) and codecs.lookup(encoding).name == "utf-8":
+        encoding = "utf-8-sig"
+    lines = _LINE.findall(head.decode(encoding, errors="replace").lstrip("\ufeff"))
     if len(start) > len(head):
         lines = lines[:-1] or lines  # the last one may be cut
     if not any(line.strip() for line in lines):
         raise InvalidTableError(
             f"{label}: there are only blank lines.\nGive a table with a header."
         )
-    separator = separator or recognise_separator(lines)
-    rows = parsed(lines, separator)
+    separator = separator or _recognise_separator(lines)
+    rows = _parsed(lines, separator)
     header = header_place(rows)
-    body = rows[header + 1 :]
-    decimal = decimal or recognise_decimal(body, separator)
     return Dialect(
         encoding,
         separator,
-        decimal,
+        decimal or _recognise_decimal(rows[header + 1 :], separator),
         header,
         has_units(rows, header),
         frozenset(name for name, value in given.items() if value is None),
@@ -97,14 +92,12 @@ def check_given(
         )
     if decimal not in (None, ".", ","):
         raise InvalidArgumentError(f"{label}: {decimal!r} is not a decimal mark.\nUse '.' or ','.")
-    if encoding is None:
-        return
-    try:  # names of hosts, base64 and so on are codecs, too
-        found = codecs.lookup(encoding)
-        usable = found._is_text_encoding and isinstance(b"1,2\n".decode(encoding, "replace"), str)
+    try:
+        "".encode(encoding or "utf-8")  # base64 and the like are codecs, too
+        usable = codecs.lookup(encoding or "utf-8").name not in _NO_TABLES
     except (LookupError, ValueError):
         usable = False
-    if not usable or found.name.replace("-", "_") in _NO_TABLES:
+    if not usable:
         raise InvalidTableError(
             f"{label}: {encoding!r} is not an encoding of text files.\n"
             "Use utf-8, latin-1, cp1252, utf-16 …"
@@ -113,9 +106,9 @@ def check_given(
 
 def check_text(label: str, head: bytes, encoding: str | None) -> None:
     """Refuse a file whose first bytes are not text in the given encoding."""
-    marked = marked_encoding(head)
+    marked = _marked_encoding(head)
     given = re.sub("[-_]", "", (encoding or marked).lower())
-    if marked != "utf-8" and not given.startswith(marked.replace("-", "")):
+    if marked and not given.startswith(marked.replace("-", "")):
         raise InvalidTableError(
             f"{label}: the file is {marked.upper()} text.\n"
             f"Say so: encoding {marked} (--encoding {marked}).",
@@ -127,34 +120,27 @@ def check_text(label: str, head: bytes, encoding: str | None) -> None:
         )
 
 
-def _codec(encoding: str) -> str:
-    return "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
+def _marked_encoding(head: bytes) -> str:
+    """The encoding that the first bytes of a text declare; empty where they declare none."""
+    return next((name for name, marks in _MARKS.items() if head.startswith(marks)), "")
 
 
-def marked_encoding(head: bytes) -> str:
-    """The encoding that the first bytes of a text declare."""
-    return next((name for name, marks in _MARKS.items() if head.startswith(marks)), "utf-8")
-
-
-def recognise_encoding(start: bytes) -> str:
-    """The encoding of a text: by its mark, UTF-8 where it is valid, else Windows-1252."""
-    marked = marked_encoding(start)
-    if marked != "utf-8":
-        return marked
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    for place in range(0, len(start), _CHUNK):
-        try:
+def _recognise_encoding(start: bytes) -> str:
+    """The encoding of a text without a mark: UTF-8 where it is valid, else Windows-1252."""
+    decoder = codecs.getincrementaldecoder("utf-8")()  # the last letter may be cut
+    try:
+        for place in range(0, len(start), _CHUNK):
             decoder.decode(start[place : place + _CHUNK])
-        except UnicodeDecodeError:
-            return "cp1252" if _NOT_CP1252.isdisjoint(start[:_CHUNK]) else "latin-1"
+    except UnicodeDecodeError:
+        return "cp1252" if _NOT_CP1252.isdisjoint(start[:_CHUNK]) else "latin-1"
     return "utf-8"
 
 
-def recognise_separator(lines: Sequence[str]) -> str:
+def _recognise_separator(lines: Sequence[str]) -> str:
     """The mark that cuts most lines into the same number of cells, of which the first are names."""
     best, chosen = (0.0, 0), ","
     for mark in SEPARATORS:
-        rows = parsed(lines, mark)
+        rows = _parsed(lines, mark)
         widths = Counter(len(row) for row in rows if len(row) > 1)
         if not widths:
             continue
@@ -172,7 +158,7 @@ def recognise_separator(lines: Sequence[str]) -> str:
     return chosen
 
 
-def recognise_decimal(rows: Sequence[Sequence[str]], separator: str) -> str:
+def _recognise_decimal(rows: Sequence[Sequence[str]], separator: str) -> str:
     """The decimal mark of the cells; a comma only where nothing speaks for a point.
 
     Numbers such as 1,234 alone could be thousands: they settle nothing.
@@ -228,15 +214,10 @@ def is_note(cells: Sequence[str]) -> bool:
     return any(c.isalpha() for c in text) and (" " in text or ":" in text)
 
 
-def is_row(cells: Sequence[str]) -> bool:
-    """Whether a line is neither empty nor a note."""
-    return any(map(str.strip, cells)) and not is_note(cells)
-
-
 def end_of_rows(rows: Sequence[Sequence[str]]) -> int:
     """How many rows come before the notes and empty rows at the end."""
     end = len(rows)
-    while end and not is_row(rows[end - 1]):
+    while end and (not any(map(str.strip, rows[end - 1])) or is_note(rows[end - 1])):
         end -= 1
     return end
 
@@ -259,7 +240,7 @@ def _is_any_number(cell: Any) -> bool:
     return is_number(text) or _COMMA_NUMBER.fullmatch(text) is not None
 
 
-def parsed(lines: Sequence[str], separator: str) -> list[list[str]]:
+def _parsed(lines: Sequence[str], separator: str) -> list[list[str]]:
     """Cells of the first lines that are not blank, quoting errors aside."""
     rows: list[list[str]] = []
     with contextlib.suppress(csv.Error):

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path, PurePath
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from skcoral.core.limits import current
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.tables.delimited import open_text
-from skcoral.tables.dialect import check_text
 from skcoral.tables.sources import (
-    GZIP,
     OLD_EXCEL,
     PARQUET,
     STATA,
@@ -41,7 +39,7 @@ _PACKED = {".gz", ".zip"}
 
 
 def open_table(
-    source: str | Path | bytes | BinaryIO | Source,
+    source: str | Path | bytes | BinaryIO,
     *,
     name: str | None = None,
     separator: str | None = None,
@@ -83,13 +81,9 @@ def open_table(
     >>> [column.kind for column in profile(table).columns]
     ['text', 'number']
     """
-    how: dict[str, Any] = {"separator": separator, "decimal": decimal, "encoding": encoding}
-    found = find_source(source, name, partial(_check_start, encoding=encoding))
+    found = find_source(source, name, encoding)
     label, named = found.label, format_of_name(found.label)
-    with readable(label):
-        stream = found.open()
-    with stream:
-        kind = _kind(stream, label)
+    with _opened(found) as (stream, kind):
         if kind == "text" and named in ("stata", "parquet", "excel"):
             kind = named  # older Stata files do not say what they are; the others are damaged
         if kind == "excel":
@@ -110,8 +104,8 @@ def open_table(
 
             table = open_stata(label, stream)
         else:
-            how["separator"] = separator or ("\t" if named == "tsv" else None)
-            table = open_text(found, stream, **how)
+            separator = separator or ("\t" if named == "tsv" else None)
+            table = open_text(found, stream, separator, decimal, encoding)
     return replace(table, read=keeping(table.read), na=tuple(na))
 
 
@@ -120,8 +114,8 @@ def sheet_names(
 ) -> tuple[str, ...]:
     """The sheets of a workbook that hold cells; none for any other file."""
     found = find_source(source, name)
-    with found.open() as stream:
-        if _kind(stream, found.label) != "excel":
+    with _opened(found) as (stream, kind):
+        if kind != "excel":
             return ()
         from skcoral.tables.excel import open_workbook
 
@@ -134,6 +128,15 @@ def format_of_name(name: str) -> Format | None:
     path = PurePath(name.lower())
     ending = PurePath(path.stem).suffix if path.suffix in _PACKED else path.suffix
     return _ENDINGS.get(ending)
+
+
+@contextmanager
+def _opened(source: Source) -> Iterator[tuple[BinaryIO, str]]:
+    """The file, and what it holds by its first bytes."""
+    with readable(source.label):
+        stream = source.open()
+    with stream:
+        yield stream, _kind(stream, source.label)
 
 
 def _kind(stream: BinaryIO, label: str) -> str:
@@ -157,9 +160,3 @@ def _kind(stream: BinaryIO, label: str) -> str:
         finally:
             stream.seek(0)
     return "text"
-
-
-def _check_start(label: str, start: bytes, encoding: str | None) -> None:
-    """Refuse a device or a pipe that gives no text, before it is copied."""
-    if not start.startswith((GZIP, ZIP, PARQUET, OLD_EXCEL, STATA)):  # all others are text
-        check_text(label, start, encoding)

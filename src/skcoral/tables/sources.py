@@ -8,6 +8,7 @@ import io
 import os
 import sys
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +17,13 @@ from typing import Any, BinaryIO
 from skcoral.core.display import printable
 from skcoral.core.limits import Clock, current
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.tables.dialect import check_text
 
+#: How files begin; those of Stata since its version 13.
 GZIP, ZIP, PARQUET, OLD_EXCEL = b"\x1f\x8b", b"PK\x03\x04", b"PAR1", b"\xd0\xcf\x11\xe0"
-STATA = b"<stata_dta>"  # of Stata 13 and later
+STATA = b"<stata_dta>"
 _PIECE = 1 << 20  # bytes of a pipe that are read at a time
+_DAMAGED = (EOFError, zlib.error, OSError, zipfile.BadZipFile, NotImplementedError)
 
 
 @dataclass(frozen=True)
@@ -35,34 +39,29 @@ class Source:
 
 
 def find_source(
-    source: str | Path | bytes | BinaryIO | Source,
-    name: str | None = None,
-    check_start: Callable[[str, bytes], None] | None = None,
+    source: str | Path | bytes | BinaryIO, name: str | None = None, encoding: str | None = None
 ) -> Source:
     """A path, ``"-"`` for standard input, bytes or an open binary file as a :class:`Source`.
 
-    ``check_start`` judges the first bytes of what has no end in sight, before it is copied.
+    What has no end in sight has to begin as text in the ``encoding`` or as a known format does.
     """
-    if isinstance(source, Source):
-        return source
     if isinstance(source, bytes | bytearray | memoryview):
-        data = bytes(source)
-        return Source(name or "table", lambda: io.BytesIO(data), len(data))
+        return _in_memory(bytes(source), name or "table")
     if not isinstance(source, str | os.PathLike):
-        other: Any = source
-        if not callable(getattr(other, "read", None)) or isinstance(other, io.TextIOBase):
+        stream: Any = source
+        if not hasattr(stream, "read") or isinstance(stream, io.TextIOBase):
             raise InvalidArgumentError(
                 "A table is a path, bytes or a file opened for reading bytes, not "
                 f"{type(source).__name__}."
             )
-        return _held(source, name or "table", check_start)
+        return _held(stream, name or "table", encoding)
     if str(source) == "-":
         if sys.stdin is None or sys.stdin.isatty():
             raise InvalidTableError(
                 "standard input: nothing is piped in.\n"
                 "Pipe a table in, or name a file instead of '-'."
             )
-        return _held(sys.stdin.buffer, name or "standard input", check_start)
+        return _held(sys.stdin.buffer, name or "standard input", encoding)
     if not str(source):
         raise InvalidTableError("The name of the table's file is empty.\nName a file with a table.")
     path = Path(source)
@@ -74,8 +73,8 @@ def find_source(
             )
         if not path.is_file():
             # A pipe can be read once only, and a long table is read more than once.
-            with path.open("rb") as stream:
-                return _held(stream, label, check_start)
+            with path.open("rb") as pipe:
+                return _held(pipe, label, encoding)
         return Source(label, lambda: path.open("rb"), path.stat().st_size)
 
 
@@ -93,22 +92,37 @@ def readable(label: str) -> Iterator[None]:
         ) from error
 
 
-def _held(stream: BinaryIO, label: str, check_start: Callable[[str, bytes], None] | None) -> Source:
+def _held(stream: BinaryIO, label: str, encoding: str | None) -> Source:
     """Hold what comes from a pipe or a device, within bounds, after a look at its start."""
     limits, clock, data = current(), Clock(current(), label), io.BytesIO()
     while piece := stream.read(_PIECE):
-        if check_start is not None and not data.tell():
-            check_start(label, piece)
+        if not data.tell() and not piece.startswith((GZIP, ZIP, PARQUET, OLD_EXCEL, STATA)):
+            check_text(label, piece, encoding)
         data.write(piece)
         clock.check()
         limits.check("whole_bytes", data.tell(), label)
-    content = data.getvalue()
-    return Source(label, lambda: io.BytesIO(content), len(content))
+    return _in_memory(data.getvalue(), label)
+
+
+def _in_memory(data: bytes, label: str) -> Source:
+    return Source(label, lambda: io.BytesIO(data), len(data))
 
 
 @contextlib.contextmanager
 def unpacked(stream: BinaryIO, label: str) -> Iterator[Any]:
     """Read a text file through the decompression that its first bytes call for."""
+    try:
+        with _content(stream, label) as content:
+            yield content
+    except _DAMAGED as error:
+        raise InvalidTableError(
+            f"{label}: the file cannot be decompressed or read to its end ({error}).\n"
+            "It is damaged or was cut short: copy or download it again."
+        ) from error
+
+
+@contextlib.contextmanager
+def _content(stream: BinaryIO, label: str) -> Iterator[Any]:
     head = stream.read(4)
     stream.seek(0)
     with contextlib.ExitStack() as opened:
