@@ -248,8 +248,9 @@ def test_columns_that_count_as_copies(apart: float, copies: bool) -> None:
 def test_a_transformation_of_few_factors_that_inverts(least: float, inverts: bool) -> None:
     v = np.array([0.6, 0.0, 0.8, 0.0])
     T = LowRankTransform((least - 1) * v[:, None], v[None, :])  # v shrinks to `least` of itself
-    assert T.invertible == inverts
-    np.testing.assert_allclose(T.solve(least * v), v if inverts else 0 * v, atol=0.02)
+    rows, unique = T.solve(least * v)
+    assert unique == inverts
+    np.testing.assert_allclose(rows, v if inverts else 0 * v, atol=0.02)
 
 
 @pytest.mark.parametrize(("off", "refused"), [(3e-6, True), (0.3e-6, False)])
@@ -344,7 +345,7 @@ def test_a_gap_that_a_solver_calls_closed(gap: float, closed: bool, objective: f
 def test_row_weights_whose_squares_leave_the_range(weight: float, refused: bool) -> None:
     X, weights = np.arange(6.0).reshape(3, 2) ** 2, np.array([weight, weight, 0.0])
     if refused:
-        with pytest.raises(InvalidTableError, match="lie between"):
+        with pytest.raises(InvalidTableError, match="between 1e-100 and 1e\\+100"):
             Moments.from_rows(X, sample_weight=weights)
     else:
         Moments.from_rows(X, sample_weight=weights)

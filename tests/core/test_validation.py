@@ -135,9 +135,9 @@ class TestCorrelation:
         with pytest.raises(InvalidCorrelationError, match=r"symmetric.*`age` and `income`"):
             m.check_correlation(R, NAMES)
 
-    @pytest.mark.parametrize(("value", "told"), [(0.0, "a constant"), (-1.0, "no variance")])
-    def test_a_diagonal_that_is_no_variance(self, value, told):
-        with pytest.raises(InvalidCorrelationError, match=rf"`age` is {value:g}: {told}"):
+    @pytest.mark.parametrize("value", [0.0, -1.0])
+    def test_a_diagonal_that_is_no_variance(self, value):
+        with pytest.raises(InvalidCorrelationError, match=rf"`age` is {value:g}: variances"):
             m.check_correlation(np.diag([1.0, 1.0, value, 1.0]), NAMES)
 
     def test_beyond_one_names_the_pair(self):

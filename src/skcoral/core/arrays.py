@@ -1,15 +1,15 @@
-"""Where the heavy algebra runs: NumPy and LAPACK, or the library that holds the matrix.
+"""Matrix operations of the solvers: NumPy and LAPACK, or the library that holds the matrix.
 
 A matrix of PyTorch stays on its device, and products and decompositions run there in float64.
-Vectors, and everything that is decided from them, are NumPy's. These are the only operations on
-matrices that the solvers need there; PyTorch nearly agrees on them with the array API standard, so
-its strict reference library, with which the tests run, works too.
+Vectors, and everything that is decided from them, are NumPy's. PyTorch nearly agrees with the array
+API standard, so its strict reference library, with which the tests run, works too.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import fields
 from types import MappingProxyType
 from typing import Any
 
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-
 
 _GRADED = 1e-6  # ratio of column lengths below which bidiagonal reduction loses too many digits
 _LIBRARIES = ("torch", "array_api_strict")
@@ -46,15 +45,15 @@ class Frozen:
                 continue
             object.__setattr__(self, name, value)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {
-            key: dict(value) if isinstance(value, MappingProxyType) else value
-            for key, value in self.__dict__.items()
-        }  # mapping proxies cannot be pickled
+    def __reduce__(self) -> Any:
+        # mapping proxies cannot be pickled, and arrays would come back writable
+        values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        proxies = {name: dict(v) for name, v in values.items() if isinstance(v, MappingProxyType)}
+        return _made, (type(self), values | proxies)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()
+
+def _made(kind: type[Any], values: dict[str, Any]) -> Any:
+    return kind(**values)
 
 
 def library(A: Any) -> Any:
@@ -189,9 +188,7 @@ def column_sums(A: Any) -> Array:
 
 def row_products(A: Any, B: Any) -> Any:
     """``diag(ABᵀ)``, in the library of ``A``."""
-    if isinstance(A, np.ndarray):
-        return np.einsum("ij,ij->i", A, B)
-    return library(A).sum(A * B, axis=1)
+    return np.einsum("ij,ij->i", A, B) if library(A) is np else library(A).sum(A * B, axis=1)
 
 
 def row_dots(A: Any, B: Any) -> Array:
@@ -339,5 +336,5 @@ def solve_lower(factor: Any, B: Any, *, transposed: bool = False) -> Any:
 def solve_positive(A: Any, B: Any) -> Any:
     """``A⁻¹ B`` for a positive definite ``A``."""
     if isinstance(A, np.ndarray):
-        return sla.lapack.dpotrs(cholesky(A), B, lower=1)[0]
+        return solve_lower_factored(cholesky(A), B)
     return library(A).linalg.solve(A, B)

@@ -10,13 +10,13 @@ from scipy.linalg import lapack, qr, solve
 
 from skcoral.core.arrays import Array, Index
 from skcoral.core.linalg import gram_defect
+from skcoral.core.lowrank import welch
 from skcoral.core.validation import listing
 from skcoral.exceptions import InvalidCorrelationError, SingularCorrelationError
 
 # Coefficients below this, relative to the largest of the relation, are rounding of the
 # eigenvectors and not part of the relation.
 _NEGLIGIBLE = 1e-6
-_LONGEST_SUM = 60  # terms of a relation that is looked at as a sum
 _EARLIER = 1e-7  # by how much one variable is preferred to the next
 _SHRINKAGE = "shrinkage (of rows: covariance='LedoitWolf')"
 _SHOWN = 6  # terms of a relation before the rest is summed up in words
@@ -43,10 +43,10 @@ class Relation:
         """The relation with names in these quotation marks, and the first terms of many."""
         text = ""
         for coefficient, name in self.terms[:_SHOWN]:
-            sign, size = "-" if coefficient < 0 else "+", abs(coefficient)
-            factor = "" if abs(size - 1.0) < 1e-6 else f"{size:.6g} "
-            text += f" {sign} " if text else sign.removeprefix("+")
-            text += f"{factor}{opening}{name}{closing}"
+            size = abs(coefficient)
+            text += (" - " if coefficient < 0 else " + ") if text else "-" * (coefficient < 0)
+            text += "" if abs(size - 1.0) < 1e-6 else f"{size:.6g} "
+            text += f"{opening}{name}{closing}"
         if len(self.terms) > _SHOWN:
             text += f" + {len(self.terms) - _SHOWN} more terms"
         return f"{opening}{self.variable}{closing} = {text or '0'}"
@@ -59,24 +59,12 @@ class Relation:
 
 @dataclass(frozen=True)
 class Deficiency:
-    """What is known about a correlation matrix of rank r < p.
+    """What is known about a correlation matrix of rank r < p."""
 
-    Attributes
-    ----------
-    factor : ndarray of shape (r, p)
-        ``A`` with unit columns and ``AᵀA = R`` up to rounding.
-    lengths : ndarray of shape (p,)
-        Of the columns of the factor before they were made unit vectors.
-    relations : list of Relation
-        Empty where the rows are too few to tell relations from chance.
-    n_rows : int or None
-        Rows of the table, if there is one.
-    """
-
-    factor: Array
-    lengths: Array
-    relations: list[Relation]
-    n_rows: int | None = None
+    factor: Array  # A (r, p) with unit columns and AᵀA = R up to rounding
+    lengths: Array  # of the columns of the factor before they were made unit vectors
+    relations: list[Relation]  # empty where the rows are too few to tell them from chance
+    n_rows: int | None = None  # of the table, if there is one
 
     @property
     def rank(self) -> int:
@@ -100,14 +88,12 @@ class Deficiency:
 
     def of_table(self, n_rows: int) -> Deficiency:
         """The same for a table with so many rows; with too few, relations may be chance."""
-        if n_rows > self.factor.shape[1]:
-            return replace(self, n_rows=n_rows)
         # What so few rows have in common anyway says nothing about the columns; a short relation
         # does, unless the rank is what any columns would have.
-        short = [relation for relation in self.relations if len(relation.names) <= _SHORT]
-        if self.rank >= n_rows - 1:
-            short = []
-        return replace(self, n_rows=n_rows, relations=short)
+        few = n_rows <= self.factor.shape[1]
+        longest = _SHORT if self.rank < n_rows - 1 else 0
+        kept = [r for r in self.relations if not few or len(r.names) <= longest]
+        return replace(self, n_rows=n_rows, relations=kept)
 
     def _reason_and_remedy(self) -> tuple[str, str]:
         """Why the rank is deficient, and what full rank takes."""
@@ -124,10 +110,11 @@ class Deficiency:
             if self.relations:
                 reason += f". Some relations hold beyond that in these rows: {relations}"
         else:
-            units = "in standardised units" if self.n_rows is None else "up to constants"
+            where, units = "these rows", "up to constants"
+            if self.n_rows is None:
+                where, units = "R", "in standardised units"
             reason = (
-                f"The correlation matrix has rank {r} of {p}, because in "
-                f"{'R' if self.n_rows is None else 'these rows'} {relations} "
+                f"The correlation matrix has rank {r} of {p}, because in {where} {relations} "
                 f"({units})"
             )
             remedy = f"dropping {listing(self.redundant)}, or {_SHRINKAGE}"
@@ -137,15 +124,15 @@ class Deficiency:
         """Which problem is solved, why, and what exact decorrelation would need."""
         reason, remedy = self._reason_and_remedy()
         r, p = self.factor.shape
-        least = 0.5 * p * (p - r) / r
         new = (
             " New rows keep less, most of all where rows are about as many as columns; a hold-out "
             "measures how much."
         )
         return (
             f"{reason}. {p} outputs in {r} dimension{'s' if r > 1 else ''} cannot all be "
-            f"uncorrelated: the least sum of squared correlations between them is {least:.6g}. "
-            f"Exact decorrelation of all {p} would need {remedy}.{new * self.few_rows}"
+            f"uncorrelated: the least sum of squared correlations between them is "
+            f"{welch(p, r):.6g}. Exact decorrelation of all {p} would need {remedy}."
+            f"{new * self.few_rows}"
         )
 
     def warning(self) -> str:
@@ -250,21 +237,22 @@ def linear_relations(
 def _prefer_sum(C: Array, independent: Index, dependent: Index, number: int, sd: Array) -> None:
     """Express another variable in one relation, if it is then a plain sum of the others."""
     terms = np.flatnonzero(C[:, number])
-    if not 2 <= len(terms) < _LONGEST_SUM:
-        return
-    # the relation is that the sum of these is zero
+    # the relation is that the sum of these is zero: a sum, if one differs from the rest by its sign
     raw = np.append(C[terms, number] / sd[independent[terms]], -1 / sd[dependent[number]])
-    for place, j in enumerate(terms):
-        if np.allclose(-np.delete(raw, place) / raw[place], 1.0, atol=1e-6):
-            new = -C[:, number] / C[j, number]
-            new[j] = 1.0 / C[j, number]
-            others = C[j].copy()
-            C[j] = 0.0
-            C += np.outer(new, others)
-            C[:, number] = new
-            _drop_rounding(C)
-            independent[j], dependent[number] = dependent[number], independent[j]
-            return
+    signs = np.sign(raw)
+    place = int(np.argmin(signs * signs.sum()))
+    alone = len(terms) > 1 and abs(signs.sum()) == len(raw) - 2 and place < len(terms)
+    if not (alone and np.allclose(np.abs(raw / raw[place]), 1.0, atol=1e-6)):
+        return
+    j = terms[place]
+    new = -C[:, number] / C[j, number]
+    new[j] = 1.0 / C[j, number]
+    others = C[j].copy()
+    C[j] = 0.0
+    C += np.outer(new, others)
+    C[:, number] = new
+    _drop_rounding(C)
+    independent[j], dependent[number] = dependent[number], independent[j]
 
 
 def _drop_rounding(C: Array) -> None:

@@ -1,8 +1,7 @@
-"""How much one input may take, in one place: judged before the work, quoted in the message.
+"""The largest input that is accepted, checked before the work.
 
-The command and the library read with :class:`Limits` as they are; an environment variable such as
-``CORAL_MAX_COLUMNS`` changes one of them. A shared server gives its visitors less room, see
-:data:`VISITOR`.
+An environment variable such as ``CORAL_MAX_COLUMNS`` changes one of :class:`Limits`. A shared
+server gives its visitors less room, see :data:`VISITOR`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
@@ -69,10 +68,9 @@ class Limits:
     bytes: int = 8 * 1024 * MB
     seconds: float = 3600.0
 
-    # What nobody needs more of, as there is another way: cells of a workbook, memory of the process
-    # that reads it, characters of one line, row or cell, and how many times its size a file may
-    # unpack to (eight bytes for each value of a Parquet file). A row has room for 30 characters in
-    # each of 100,000 columns; text is read in blocks of that size.
+    # Fixed, as there is another way: cells of a workbook, memory of the process that reads it,
+    # characters of a row (30 in each of 100,000 columns; text is read in blocks of that size), and
+    # how many times its size a file may unpack to (eight bytes for each value of a Parquet file).
     sheet_cells: ClassVar[int] = 10_000_000
     workbook_memory: ClassVar[int] = 1536 * MB
     record_bytes: ClassVar[int] = 3 * MB
@@ -84,16 +82,15 @@ class Limits:
         return min(self.bytes, 1024 * MB)
 
     def check(self, name: str, amount: float, label: str, what: str = "", advice: str = "") -> None:
-        """Refuse an amount above the limit called ``name``, in words that quote both figures.
+        """Refuse an amount above the limit called ``name``, with both figures and what to do.
 
-        ``label`` is the file; ``what`` there is too much of, and ``advice`` what to do besides
-        raising the limit, are told where the usual words are not enough.
+        ``label`` is the file; ``what`` and ``advice`` replace the usual words.
         """
         allowed = getattr(self, name)
         if amount > allowed:
-            found, limit = shown(name, amount), shown(name, allowed)
+            given, limit = shown(name, amount), shown(name, allowed)
             usual, remedy = _REFUSALS[name]
-            what = what or usual.format(f"more than {found}" if found == limit else found)
+            what = what or usual.format(f"more than {given}" if given == limit else given)
             advice = f"{advice or remedy} {self.remedy(name)}".strip()
             raise TooLargeError(f"{label}: {what}, and the limit is {limit}.\n{advice}")
 
@@ -103,37 +100,23 @@ class Limits:
             self.check("unpacked_ratio", unpacked // max(packed, 1), label)
 
     def remedy(self, name: str) -> str:
-        """How the limit is raised, where it can be."""
+        """How the limit is raised, or where there is more room."""
+        if self == VISITOR:
+            return "Use the command instead: coral fit takes more."
         name = name.removeprefix("whole_")
         if name not in self.__dict__:
             return ""
         return f"A higher limit: {_PREFIX}{name.upper()}=NUMBER in the environment."
 
 
-class VisitorLimits(Limits):
-    """Limits that a visitor cannot raise."""
-
-    def remedy(self, name: str) -> str:
-        """Where there is more room."""
-        return "Use the command instead: coral fit takes more."
-
-
-#: What a visitor of a shared server may bring.
-VISITOR = VisitorLimits(
-    columns=5_000, variables=1_000, cells=5_000_000, bytes=100 * MB, seconds=60.0
-)
+#: What a visitor of a shared server, who cannot raise a limit, may bring.
+VISITOR = Limits(columns=5_000, variables=1_000, cells=5_000_000, bytes=100 * MB, seconds=60.0)
 
 _chosen: ContextVar[Limits | None] = ContextVar("limits", default=None)
 
 
 def current() -> Limits:
-    """The limits in force: those of :func:`use`, or the usual ones and the environment's.
-
-    Examples
-    --------
-    >>> current().columns
-    100000
-    """
+    """The limits in force: those of :func:`use`, or the usual ones and the environment's."""
     given = {f.name: os.environ.get(_PREFIX + f.name.upper()) for f in fields(Limits)}
     return _chosen.get() or replace(
         Limits(), **{n: _amount(n, text) for n, text in given.items() if text is not None}
@@ -142,28 +125,18 @@ def current() -> Limits:
 
 def _amount(name: str, text: str) -> Any:
     """A limit that is given as text."""
-    try:
+    value = 0.0
+    with suppress(ValueError):
         value = float(text)
-    except ValueError:
-        value = -1.0
     if not value > 0:
         variable = f"{_PREFIX}{name.upper()}"
-        raise InvalidArgumentError(
-            f"{variable} must be a number above 0, got {text!r}.\nExample: {variable}=1e6"
-        )
+        raise InvalidArgumentError(f"{variable} must be a number above 0 (1e6), got {text!r}.")
     return value if name == "seconds" or value == float("inf") else int(value)
 
 
 @contextmanager
 def use(limits: Limits) -> Iterator[None]:
-    """Put other limits in force for what is opened in the block.
-
-    Examples
-    --------
-    >>> with use(Limits(columns=5)):
-    ...     current().columns
-    5
-    """
+    """Put other limits in force for what is opened in the block."""
     token = _chosen.set(limits)
     try:
         yield
@@ -187,10 +160,10 @@ def shown(name: str, amount: float) -> str:
 
 
 def read_file(path: str | os.PathLike[str], label: str) -> bytes:
-    """The content of a model or certificate file within the limits; devices too.
+    """The content of a model or certificate file, called ``label`` in errors, within the limits.
 
-    ``label`` is the path as errors show it. Of what begins neither as JSON nor as an archive only
-    the beginning is read: enough for the caller to refuse it.
+    Of what begins neither as JSON nor as an archive (a device, say) only the beginning is read,
+    which is enough for the caller to refuse it.
     """
     limits = current()
     with open(path, "rb") as stream:

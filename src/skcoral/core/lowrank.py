@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg as sla
 
-from skcoral.core.arrays import Array, read_only
+from skcoral.core.arrays import Array, Frozen
 
 _BLOCK = 256  # columns at a time: a block of ten thousand rows takes 20 MB
 _MANY = 5000  # columns whose pairs are not looked at one by one: 25 million products
@@ -17,7 +17,7 @@ _SINGULAR = 1e-13  # singular values of T, relative to the largest, that count a
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LowRankTransform:
+class LowRankTransform(Frozen):
     """The transformation ``T = I + left @ right``, without its p × p coefficients.
 
     Rows are transformed by ``Z @ T``, at a cost of rows × rank × columns.
@@ -34,10 +34,6 @@ class LowRankTransform:
     right: Array
 
     __array_ufunc__ = None  # so that an array to the left of @ asks this object
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "left", read_only(self.left))
-        object.__setattr__(self, "right", read_only(self.right))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -56,42 +52,21 @@ class LowRankTransform:
     def __matmul__(self, M: Any) -> Array:
         return np.asarray(M + self.left @ (self.right @ M))
 
-    def solve(self, Y: Any) -> Array:
-        """The rows whose outputs are ``Y``, or of least norm and nearest to that: ``Y T⁺``."""
-        Y = np.asarray(Y, dtype=np.float64)
-        basis, middle = self._compressed()
-        inside = Y @ basis
-        change = sla.pinv(middle, rtol=_SINGULAR) - np.eye(len(middle))
-        return np.asarray(Y + (inside @ change) @ basis.T)
-
-    @property
-    def invertible(self) -> bool:
-        """Whether different rows have different outputs, to working precision."""
-        values = np.linalg.svd(self._compressed()[1], compute_uv=False)
-        return bool(values[-1] > _SINGULAR * max(float(values[0]), 1.0))
-
-    def _compressed(self) -> tuple[Array, Array]:
-        """A basis Q (p × 2r) and M with ``T = (I - QQᵀ) + Q M Qᵀ``."""
-        both = np.hstack([self.left, self.right.T])
-        basis = sla.qr(both, mode="economic", check_finite=False)[0]
-        middle = np.eye(basis.shape[1]) + (basis.T @ self.left) @ (self.right @ basis)
-        return basis, middle
+    def solve(self, Y: Any) -> tuple[Array, bool]:
+        """``Y T⁺``, the rows of least norm with outputs ``Y``, and whether there are no others."""
+        # T = (I - QQᵀ) + Q M Qᵀ with a basis Q (p × 2r) of all directions that T changes
+        Q = sla.qr(np.hstack([self.left, self.right.T]), mode="economic", check_finite=False)[0]
+        M = np.eye(Q.shape[1]) + (Q.T @ self.left) @ (self.right @ Q)
+        change, rank = sla.pinv(M, rtol=_SINGULAR, return_rank=True)
+        return np.asarray(Y + ((Y @ Q) @ (change - np.eye(len(M)))) @ Q.T), bool(rank == len(M))
 
     def largest(self) -> float:
         """The largest coefficient in absolute value; of very many columns, a bound on it."""
-        if self.shape[0] > _MANY:
-            rows, columns = (np.linalg.norm(self.left, axis=1), np.linalg.norm(self.right, axis=0))
-            return 1.0 + float(rows.max()) * float(columns.max())
-        return max(float(max(block.max(), -block.min())) for _, block in self.blocks())
-
-    def blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Some columns of ``T`` at a time."""
-        for start in range(0, self.shape[1], _BLOCK):
-            columns = slice(start, min(start + _BLOCK, self.shape[1]))
-            block = self.left @ self.right[:, columns]
-            here = np.arange(columns.start, columns.stop)
-            block[here, here - columns.start] += 1.0
-            yield columns, block
+        if self.shape[0] <= _MANY:
+            T = self.toarray()
+            return float(max(T.max(), -T.min()))
+        rows, columns = (np.linalg.norm(self.left, axis=1), np.linalg.norm(self.right, axis=0))
+        return 1.0 + float(rows.max()) * float(columns.max())
 
     def toarray(self) -> Array:
         """All coefficients, as an ordinary array of p × p numbers."""
@@ -102,15 +77,12 @@ class LowRankTransform:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FactoredCorrelation:
+class FactoredCorrelation(Frozen):
     """The correlation matrix ``UᵀU`` of many outputs, kept as its factor U (r × p)."""
 
     factor: Array
 
     __array_ufunc__ = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "factor", read_only(self.factor))
 
     def __len__(self) -> int:
         return int(self.factor.shape[1])

@@ -57,14 +57,10 @@ _MARGIN = 100.0
 
 @dataclass
 class Memory:
-    """What questions about one matrix share: ρ★, and where the search for it begins.
+    """What questions about one matrix share: ρ★, and where the search for it begins."""
 
-    ``near`` are the weights of a matrix that is close, if there is one, and ``floor`` is its answer
-    to the same budget.
-    """
-
-    near: Array | None = None
-    floor: float | None = None
+    near: Array | None = None  # weights of a matrix that is close
+    floor: float | None = None  # its answer to the same budget
     threshold: Any = None
     tol: float = np.inf
     max_iter: int = 0
@@ -75,14 +71,13 @@ class Matrix:
     """A correlation matrix that was validated once: the array, the names, and what is dependent.
 
     The functions of :mod:`skcoral.api` take it in place of the array, so that several questions
-    about one matrix share the validation and ρ★. ``R`` is kept as a factor for tables with many
-    more columns than rows; ``like`` is what was given, on its device.
+    about one matrix share the validation and ρ★.
     """
 
-    R: Any
+    R: Any  # a factor for tables with many more columns than rows
     names: tuple[str, ...]
     deficiency: Deficiency | None
-    like: Any = None
+    like: Any = None  # what was given, on its device
     memory: Memory = field(default_factory=Memory)
 
     @cached_property
@@ -123,22 +118,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is asked: of which matrix, by which criterion, for which outputs.
+    """What is asked: of which matrix, by which criterion, for which outputs."""
 
-    Attributes
-    ----------
-    sources : Matrix
-        Of the variables.
-    matrix : Matrix
-        Of what the outputs belong to: the variables, or composites of them.
-    settings : Settings
-        Of the solver.
-    composites : Composites or None
-        How composites are made of the variables.
-    """
-
-    sources: Matrix
-    matrix: Matrix
+    sources: Matrix  # of the variables
+    matrix: Matrix  # of what the outputs belong to: the variables, or composites of them
     settings: Settings
     composites: Composites | None = None
 
@@ -199,9 +182,9 @@ def check_semidefinite(
 ) -> Matrix:
     """Return ``R`` with its names and what is dependent in it, or say why it is no correlation.
 
-    Asymmetry and diagonal errors at rounding level (relative 1e-8, or the rounding of a narrower
-    input type) are averaged out and set to one; nothing else is altered. With ``scale``, the
-    standard deviations, linear relations are in the original units.
+    Asymmetry and a diagonal off one at rounding level (relative 1e-8, or the rounding of a narrower
+    input type) are mended; nothing else is altered. With ``scale``, the standard deviations,
+    linear relations are in the original units.
     """
     if names is None:
         regular = _regular_on_device(R)
@@ -324,15 +307,12 @@ def _check_unit_diagonal(matrix: Array, names: Sequence[str], tolerance: float) 
     if off.max() <= tolerance:
         return
     j = int(np.argmax(off) if values.min() > 0.0 else np.argmin(values))
+    reason = ": variances are positive; drop it."
     if values[j] > 0.0:
         reason = (
             ". This looks like a covariance matrix C: convert it with "
             "sd = numpy.sqrt(numpy.diag(C)); R = C / numpy.outer(sd, sd)."
         )
-    elif values[j] < 0.0:
-        reason = ": no variance is negative; drop it."
-    else:
-        reason = ": a constant has no correlation; drop it."
     raise InvalidCorrelationError(
         f"The diagonal of a correlation matrix is 1, but that of `{names[j]}` is "
         f"{values[j]:.9g}{reason}"

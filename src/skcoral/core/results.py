@@ -28,27 +28,13 @@ _ROUNDING = 1e-9  # of the largest weight: what is smaller is left over by an in
 
 @dataclass(frozen=True)
 class Notes(Frozen):
-    """What is known of an answer beyond its matrix: sentences by whoever made the matrix.
+    """What is known of an answer beyond its matrix: sentences by whoever made the matrix."""
 
-    Attributes
-    ----------
-    about : str
-        What the certificate is about.
-    is_about_rows : bool
-        Whether that is the correlation of the rows (or the matrix) as given.
-    guarantee : str
-        What it says about the rows, where it is about something else.
-    confidence : str
-        What holds for the population the rows were drawn from.
-    rounding : str
-        What rounding leaves of the promise on the original scale.
-    """
-
-    about: str = "the matrix given"
-    is_about_rows: bool = True
-    guarantee: str = ""
-    confidence: str = ""
-    rounding: str = ""
+    about: str = "the matrix given"  #: What the certificate is about.
+    is_about_rows: bool = True  #: Whether that is the correlation of the rows (or matrix) given.
+    guarantee: str = ""  #: What it says about the rows, where it is about something else.
+    confidence: str = ""  #: What holds for the population the rows were drawn from.
+    rounding: str = ""  #: What rounding leaves of the promise on the original scale.
 
 
 class _Transformation(Drawn, Frozen):
@@ -131,7 +117,7 @@ class Threshold(_Transformation):
 
     @property
     def rank(self) -> int:
-        """How many dimensions the outputs span: as many as there are variables."""
+        """How many dimensions the outputs span."""
         return len(self.names)
 
     @property
@@ -258,6 +244,9 @@ class Decorrelation(Fidelities, _Transformation):
     R: Array | None = None
     on_rows: Measured | None = None
 
+    #: Whether coefficients are restricted: by a support, or by bounds.
+    is_restricted = False
+
     @property
     def rank(self) -> int:
         """How many dimensions the outputs span."""
@@ -278,11 +267,6 @@ class Decorrelation(Fidelities, _Transformation):
         """The largest coefficient of ``T``."""
         T = self.T
         return T.largest() if isinstance(T, LowRankTransform) else float(np.abs(T).max())
-
-    @property
-    def is_restricted(self) -> bool:
-        """Whether coefficients are restricted: by a support, or by bounds."""
-        return False
 
     @property
     def is_certified(self) -> bool:
@@ -388,10 +372,7 @@ class RestrictedDecorrelation(Decorrelation):
 
     search: SupportSearch = field(default_factory=SupportSearch)
 
-    @property
-    def is_restricted(self) -> bool:
-        """Whether coefficients are restricted: by a support, or by bounds."""
-        return True
+    is_restricted = True
 
     @property
     def support(self) -> NDArray[np.bool_]:

@@ -62,9 +62,9 @@ def _symmetric(name: str, a: Any) -> Any:
     if np.iscomplexobj(a):
         raise ValueError(f"`{name}` of a certificate must hold real numbers.")
     a = np.asarray(a, dtype=np.float64)
-    if name not in SYMMETRIC or a.ndim != 2 or len(set(a.shape)) > 1:
+    if name not in SYMMETRIC or a.ndim != 2 or len(set(a.shape)) > 1 or (a == a.T).all():
         return a
-    return a if (a == a.T).all() else 0.5 * a + 0.5 * a.T
+    return 0.5 * a + 0.5 * a.T
 
 
 @dataclass(frozen=True)
@@ -74,37 +74,19 @@ class Floors(Frozen):
 
 @dataclass(frozen=True)
 class Budget(Frozen):
-    """The highest common floor whose least residual is within a budget.
+    """The highest common floor whose least residual is within a budget."""
 
-    Attributes
-    ----------
-    budget : float
-        The residual that was allowed.
-    rho_upper : float
-        A common floor that no transformation within the budget exceeds.
-    """
-
-    budget: float
-    rho_upper: float
+    budget: float  #: The residual that was allowed.
+    rho_upper: float  #: A common floor that no transformation within the budget exceeds.
 
 
 @dataclass(frozen=True)
 class VifLimit(Frozen):
-    """The highest common floor at which no variance inflation factor exceeds a limit.
+    """The highest common floor at which no variance inflation factor exceeds a limit."""
 
-    Attributes
-    ----------
-    max_vif : float
-        The largest VIF that was allowed.
-    largest_vif : float
-        The largest VIF of the outputs.
-    rho_upper : float
-        A common floor that no transformation within the limit exceeds.
-    """
-
-    max_vif: float
-    largest_vif: float
-    rho_upper: float
+    max_vif: float  #: The largest VIF that was allowed.
+    largest_vif: float  #: The largest VIF of the outputs.
+    rho_upper: float  #: A common floor that no transformation within the limit exceeds.
 
 
 Goal = Floors | Budget | VifLimit
@@ -112,73 +94,32 @@ Goal = Floors | Budget | VifLimit
 
 @dataclass(frozen=True)
 class SupportSearch(Frozen):
-    """How an answer with restricted coefficients was found.
+    """How an answer with restricted coefficients was found."""
 
-    Attributes
-    ----------
-    n_starts : int
-        Starts of the search.
-    n_best : int
-        How many of them reached the best value.
-    bound : str
-        The name of the lower bound.
-    stationarity : float or None
-        Largest violation of stationarity, not measured where bounds on coefficients bind.
-    random_state : int or None
-        The seed, where it was a number.
-    bounds_bind : bool
-        Whether a bound on a coefficient binds.
-    """
-
-    n_starts: int = 0
-    n_best: int = 0
-    bound: str = "none"
+    n_starts: int = 0  #: Starts of the search.
+    n_best: int = 0  #: How many of them reached the best value.
+    bound: str = "none"  #: The name of the lower bound.
+    #: Largest violation of stationarity; None where bounds on coefficients bind.
     stationarity: float | None = 0.0
-    random_state: int | None = None
-    bounds_bind: bool = False
+    random_state: int | None = None  #: The seed, where it was a number.
+    bounds_bind: bool = False  #: Whether a bound on a coefficient binds.
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A feasible transformation, its dual point, and the bound as the solver evaluated it.
+    """A feasible transformation, its dual point, and the bound as the solver evaluated it."""
 
-    Attributes
-    ----------
-    T, correlation : array
-        The transformation and ``TᵀRT``, in main memory; of wide tables as factors.
-    fidelity, rho_min : ndarray of shape (k,)
-        What is kept of each variable, and the floors.
-    objective, lower_bound : float
-        The residual, and what the dual point proves to be the least.
-    certificate : Certificate
-        The dual point.
-    n_iter : int
-        Steps taken.
-    slopes : ndarray of shape (k,)
-        Derivatives of the bound by the floors; in the exact regime the weights of the mean.
-    converged : bool
-        Whether the solver ended before the last step that it was allowed.
-    room : float
-        In the exact regime, by how much the fidelities could be larger.
-    unique : bool
-        Whether ties were broken.
-    goal : Floors, Budget or VifLimit
-        What was asked for.
-    search : SupportSearch
-        How a transformation with restricted coefficients was found.
-    """
-
-    T: Any
+    T: Any  # in main memory, as `correlation`; of wide tables as factors
     correlation: Any
     fidelity: Array
     rho_min: Array
     objective: float
-    lower_bound: float
+    lower_bound: float  # what the dual point proves to be the least
     certificate: Certificate
     n_iter: int
-    slopes: Array
-    converged: bool = True
-    room: float = 0.0
-    unique: bool = True
+    slopes: Array  # of the bound by the floors; in the exact regime the weights of the mean
+    converged: bool = True  # before the last step that was allowed
+    room: float = 0.0  # in the exact regime, by how much the fidelities could be larger
+    unique: bool = True  # whether ties were broken
     goal: Goal = field(default_factory=Floors)
     search: SupportSearch = field(default_factory=SupportSearch)

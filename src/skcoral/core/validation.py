@@ -1,7 +1,7 @@
 """Validation of arguments: numbers, names, and what is given by position or by name.
 
 Every function returns the checked value in the one form the solvers use, or raises an error that
-says what was wanted, what came, and which variable is concerned; matrices are checked in
+says what was wanted, what came, and which variable is concerned. Matrices are checked in
 :mod:`skcoral.core.problem`.
 """
 
@@ -18,11 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral.core.arrays import Array, read_only, to_host
-from skcoral.exceptions import (
-    CoralError,
-    InvalidArgumentError,
-    InvalidTableError,
-)
+from skcoral.exceptions import CoralError, InvalidArgumentError, InvalidTableError
 
 # Squares of weights, of rows and of pairs, stay within float64, also when many are added.
 WEIGHT_RANGE = (1e-100, 1e100)
@@ -140,11 +136,7 @@ def column_labels(X: Any) -> tuple[str, ...] | None:
 
 
 def positions(
-    labels: Iterable[Any],
-    names: Sequence[str],
-    what: str,
-    *,
-    some: bool = False,
+    labels: Iterable[Any], names: Sequence[str], what: str, *, some: bool = False
 ) -> list[int]:
     """Where each label stands among ``names``; a default index 0, 1, … counts by position.
 
@@ -160,7 +152,7 @@ def positions(
         "missing": [] if some else [name for name in names if name not in set(given)],
     }
     if any(wrong.values()):
-        said = "; ".join(f"{word}: {listing(found)}" for word, found in wrong.items() if found)
+        said = "; ".join(f"{word}: {listing(them)}" for word, them in wrong.items() if them)
         raise InvalidArgumentError(
             f"{what} must have the names {listing(names)}, each at most once; {said}."
         )
@@ -190,26 +182,23 @@ def check_floors(rho_min: Any, names: Sequence[str]) -> Array:
     have none, that is 0.
     """
     p = len(names)
-    common = False
     if hasattr(rho_min, "items"):
-        pairs = list(rho_min.items())
-        floors, labels = np.zeros(p), [name for name, _ in pairs]
-        places = positions(labels, names, "Floors", some=True)
-        for (name, value), j in zip(pairs, places, strict=True):
-            floors[j] = check_number(f"The floor of `{name}`", value)
+        given = np.zeros(p)
+        places = positions([name for name, _ in rho_min.items()], names, "Floors", some=True)
+        for (name, value), j in zip(rho_min.items(), places, strict=True):
+            given[j] = check_number(f"The floor of `{name}`", value)
     else:
-        floors = float_array(rho_min, "rho_min", InvalidArgumentError)[0]
-        common = floors.ndim == 0
-        if not common and floors.shape != (p,):
+        given = float_array(rho_min, "rho_min", InvalidArgumentError)[0]
+        if given.shape not in ((), (p,)):
             raise InvalidArgumentError(
                 f"rho_min must be one number or {p} of them, one per variable "
-                f"({listing(names)}); got an array of shape {floors.shape}."
+                f"({listing(names)}); got an array of shape {given.shape}."
             )
-        floors = np.broadcast_to(floors, p).copy()
+    floors = np.broadcast_to(given, p).copy()
     bad = np.flatnonzero(~((floors >= 0.0) & (floors <= 1.0)))
     if bad.size:
         shown = listing([f"`{names[j]}`: {float(floors[j])!r}" for j in bad.tolist()], quote="")
-        if common:
+        if given.ndim == 0:
             shown = f"{float(floors[0])!r} for every variable"
         raise InvalidArgumentError(
             f"A fidelity floor is a correlation between 0 and 1; got {shown}."
@@ -242,9 +231,7 @@ def check_support(
             f"The support must be a {len(sources)} by {len(columns)} mask (row: source, column: "
             f"output), got shape {mask.shape}."
         )
-    known = np.isin(mask, (0, 1))  # True and False are 1 and 0
-    if not known.all():
-        i, j = np.argwhere(~known)[0]
+    for i, j in np.argwhere(~np.isin(mask, (0, 1))):  # True and False are 1 and 0
         raise InvalidArgumentError(
             f"The support must contain only True and False (or 1 and 0); entry (`{sources[i]}`, "
             f"`{columns[j]}`) is {mask[i, j]}. A rule such as abs(R) > 0.15 makes a mask."
@@ -282,9 +269,12 @@ def check_bounds(
 def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
     """Return ``value`` if it is one of ``choices``."""
     if not isinstance(value, str) or value not in choices:
-        wanted = ", ".join(repr(choice) for choice in choices)
-        raise InvalidArgumentError(f"{name} must be one of {wanted}; got {shown_value(value)}.")
+        raise _refusal(name, f"one of {', '.join(map(repr, choices))}", value)
     return str(value)  # a NumPy string would be refused by certificates and files
+
+
+def _refusal(name: str, wanted: str, value: Any) -> InvalidArgumentError:
+    return InvalidArgumentError(f"{name} must be {wanted}; got {shown_value(value)}.")
 
 
 def check_number(
@@ -301,7 +291,7 @@ def check_number(
         with suppress(OverflowError):  # a whole number beyond 1.8e308
             if fits(number := float(value)):
                 return number
-    raise InvalidArgumentError(f"{name} must be {wanted}; got {shown_value(value)}.")
+    raise _refusal(name, wanted, value)
 
 
 def check_positive(name: str, value: Any) -> float:
@@ -326,40 +316,31 @@ def check_count(name: str, value: Any, *, minimum: int = 1, maximum: int | None 
     """Return ``value`` as an int of at least ``minimum`` and at most ``maximum``."""
     if not _is_whole(value) or value < minimum or (maximum is not None and value > maximum):
         most = "" if maximum is None else f" and at most {maximum:,}"
-        raise InvalidArgumentError(
-            f"{name} must be a whole number of at least {minimum}{most}, got {shown_value(value)}."
-        )
+        raise _refusal(name, f"a whole number of at least {minimum}{most}", value)
     return int(value)
 
 
 def check_jobs(n_jobs: Any) -> int | None:
     """Return a number of processes as joblib takes it: negative ones count from all."""
-    if n_jobs is None or (_is_whole(n_jobs) and n_jobs != 0):
-        return None if n_jobs is None else int(n_jobs)
-    raise InvalidArgumentError(
-        "n_jobs must be a number of processes, -1 for all processors, or None; got "
-        f"{shown_value(n_jobs)}."
-    )
+    if n_jobs is not None and not (_is_whole(n_jobs) and n_jobs != 0):
+        raise _refusal("n_jobs", "a number of processes, -1 for all processors, or None", n_jobs)
+    return n_jobs if n_jobs is None else int(n_jobs)
 
 
 def check_random_state(random_state: Any) -> Any:
     """Return ``random_state`` if it is a seed, a generator of NumPy's, or None."""
     generator = isinstance(random_state, np.random.Generator | np.random.RandomState)
-    if random_state is None or generator or (_is_whole(random_state) and random_state >= 0):
-        return random_state
-    raise InvalidArgumentError(
-        "random_state must be a whole number of at least 0, a numpy.random.Generator or None, "
-        f"got {shown_value(random_state)}."
-    )
+    if not (random_state is None or generator or (_is_whole(random_state) and random_state >= 0)):
+        wanted = "a whole number of at least 0, a numpy.random.Generator or None"
+        raise _refusal("random_state", wanted, random_state)
+    return random_state
 
 
 def check_callback(callback: Any) -> Any:
     """Return ``callback`` if it can be called, or None."""
     if callback is not None and not callable(callback):
-        raise InvalidArgumentError(
-            "callback must be a function of three arguments (iteration, objective, lower bound), "
-            f"got {shown_value(callback)}."
-        )
+        wanted = "a function of three arguments (iteration, objective, lower bound)"
+        raise _refusal("callback", wanted, callback)
     return callback
 
 
@@ -376,9 +357,8 @@ def check_weights(sample_weight: Any, n: int) -> Array | None:
     bad = ~((weights == 0.0) | ((weights >= low) & (weights <= high)))
     if bad.any():
         raise InvalidTableError(
-            f"sample_weight must be non-negative and finite, and lie between {low:g} and {high:g} "
-            f"where it is not zero; row {int(np.argmax(bad))} has {weights[bad][0]:g}. Multiply "
-            "all weights by one number that brings them near 1."
+            f"sample_weight must be zero or between {low:g} and {high:g}; row "
+            f"{int(np.argmax(bad))} has {weights[bad][0]:g}. Only ratios matter: bring them near 1."
         )
     return read_only(weights)
 

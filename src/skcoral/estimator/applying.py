@@ -23,7 +23,7 @@ from skcoral.solvers.singular.pairs import criterion_of
 def invert(T: Any, rank: int, outputs: Array) -> Array:
     """Standardised rows with these outputs; of a table of lower rank those of least norm."""
     if isinstance(T, LowRankTransform):
-        rows, unique = T.solve(outputs), T.invertible
+        rows, unique = T.solve(outputs)
     elif rank == T.shape[1]:
         try:
             return np.asarray(np.linalg.solve(T.T, outputs.T).T)
