@@ -22,22 +22,26 @@ BAD = {
         ["at least two columns of numbers that vary", "'b'"],
     ),
     "typo.csv": (b"a,b\n1,2\n3,4\n5,l0\n", ["line 4", "column 'b'", "'l0'"]),
+    "flat.csv": (b"a,b,c\n1,2,3\n2,2,3\n", ["only 'a'", "b (always 2), c (always 3)"]),
+    # constant among the complete rows only
+    "gaps.csv": (b"a,b,c\n1,2,3\n2,4,3\n3,1,3\n4,,5\n5,3,3\n", ["correlation", "`c`"]),
+    "holes.csv": (b"a,b\n1,\n2,\n,3\n", ["no row has a value", "2 columns", "--exclude"]),
+    "one hole.csv": (b"a,b\n1,2\n2,\n", ["one row has a value", "2 columns", "--exclude"]),
 }
 
 
+@pytest.mark.parametrize("command", ["inspect", "fit"])
 @pytest.mark.parametrize("name", BAD)
-def test_bad_files(coral, tmp_path, name):
+def test_bad_files(main, tmp_path, name, command):
     data, needles = BAD[name]
     path = tmp_path / name
     path.write_bytes(data)
-    done = coral("inspect", path)
-    assert done.returncode == 3
-    assert done.stdout == ""
-    lines = done.stderr.splitlines()
-    assert len(lines) == 2
-    assert lines[0].startswith(f"coral: {path}")
+    status, out, err = main(command, path)
+    assert (status, out) == (3, "")
+    assert len(err.splitlines()) == 2
+    assert err.startswith(f"coral: {path}")
     for needle in needles:
-        assert needle in done.stderr
+        assert needle in err
 
 
 def test_decimal_commas_are_read_and_reported(main, answer, tmp_path):
@@ -102,29 +106,6 @@ def test_a_constant_column_passes_through_and_keeps_its_rows(main, answer, tmp_p
     assert (tmp_path / "again.csv").read_text() == out.read_text()
 
 
-def test_nothing_but_constants(main, tmp_path):
-    path = tmp_path / "flat.csv"
-    path.write_text("a,b,c\n1,2,3\n2,2,3\n3,2,3\n")
-    for command in ("inspect", "fit"):
-        status, _, err = main(command, path)
-        assert status == 3
-        assert "only 'a'" in err
-        assert "b (always 2), c (always 3)" in err
-
-
-def test_constant_among_the_complete_rows_only(main, tmp_path):
-    """A column that varies where others are missing is told with the name of the file."""
-    path = tmp_path / "gaps.csv"
-    path.write_text("a,b,c\n1,2,3\n2,4,3\n3,1,3\n4,,5\n5,3,3\n")
-    for command in ("inspect", "fit", "threshold", "frontier"):
-        status, _, err = main(command, path)
-        assert status == 3
-        assert len(err.splitlines()) == 2
-        assert err.startswith("coral: ")
-        assert "gaps.csv: " in err
-        assert "c" in err.partition("correlation")[2]
-
-
 def test_errors_are_json_too(main, tmp_path):
     status, out, err = main("inspect", tmp_path / "none.csv", "--json")
     assert status == 3
@@ -158,7 +139,11 @@ WRONG_USE = {
     "floor and budget": (["fit", "{wine}", "--rho-min", "0.5", "--budget", "1"], "not both"),
     "negative budget": (["fit", "{wine}", "--budget", "-1"], "-1"),
     "criterion": (["fit", "{wine}", "--criterion", "cubed"], "cubed"),
-    "estimator": (["fit", "{wine}", "--covariance", "some"], "some"),
+    "estimator": (["fit", "{wine}", "--covariance", "Ledoit"], "LedoitWolf"),
+    "VIF and criterion": (
+        ["fit", "{wine}", "--max-vif", "2", "--criterion", "worst"],
+        "leave --criterion worst out",
+    ),
     "no columns": (["fit", "{wine}", "--columns", " , "], "--columns"),
     "sheet of a text file": (["inspect", "{wine}", "--sheet", "one"], "--sheet"),
     "separator": (["inspect", "{wine}", "--separator", ";;"], "';;'"),
@@ -186,14 +171,6 @@ def test_wrong_use(main, wine_csv, case, tmp_path, monkeypatch):
     assert needle in err
     assert len(err.splitlines()) == 2
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_hint_is_a_command_that_works(main, wine_csv):
-    _, _, err = main("transform", wine_csv, "-o", "x.csv")  # without --model
-    hint = err.split("'")[1].split()
-    assert hint == ["coral", "transform", "--help"]
-    status, out, _ = main(*hint[1:])
-    assert (status, "--model" in out) == (0, True)
 
 
 def test_an_existing_output_is_kept_without_force(main, wine_csv, tmp_path):
@@ -259,17 +236,6 @@ def test_a_model_that_is_none_is_not_blamed_on_the_table(main, wine_csv, tmp_pat
     assert "coral fit --model" in second
 
 
-@pytest.mark.parametrize("command", ["inspect", "threshold", "frontier", "fit"])
-@pytest.mark.parametrize(("rows", "told"), [("1,\n2,\n,3\n", "no row"), ("1,2\n2,\n", "one row")])
-def test_too_few_complete_rows_are_not_called_constant(main, tmp_path, command, rows, told):
-    path = tmp_path / "holes.csv"
-    path.write_text(f"a,b\n{rows}")
-    status, _, err = main(command, path)
-    assert status == 3
-    assert f"{told} has a value in all of the 2 columns" in err
-    assert "--exclude" in err
-
-
 SUPPORTS = {
     "one column": ("note\nx\ny\n", "unknown: `x`, `y`"),
     "numbers only": ("a,b\n1,0\n0,1\n", "must have the names `a`, `b`"),
@@ -289,16 +255,6 @@ def test_bad_supports(main, tmp_path, case):
     assert status == 2
     assert told in err
     assert len(err.splitlines()) == 2
-
-
-def test_too_few_rows_for_a_limit_are_not_called_a_relation(main, tmp_path):
-    rows = np.random.default_rng(0).normal(size=(4, 5))
-    np.savetxt(tmp_path / "t.csv", rows, delimiter=",", header="a,b,c,d,e", comments="")
-    status, _, err = main("fit", tmp_path / "t.csv", "--max-vif", "2")
-    assert status == 3
-    assert "4 rows cannot determine 5 columns" in err
-    assert "Give more rows or fewer columns" in err
-    assert "each relation" not in err
 
 
 def test_too_few_rows_are_reported_in_terms_of_the_command(main, tmp_path):

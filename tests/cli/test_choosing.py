@@ -8,9 +8,9 @@ import shlex
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.covariance import MinCovDet
+from sklearn.covariance import OAS, MinCovDet
 
-from skcoral import decorrelate
+from skcoral import decorrelate, threshold
 from skcoral.datasets import load_wine
 
 
@@ -189,3 +189,17 @@ def test_support_by_a_number_is_about_the_matrix_that_is_solved_for(answer, tmp_
 
     np.testing.assert_array_equal(load_model(out).T_ != 0, np.abs(R) > 0.5)
     assert status in (0, 4)
+
+
+def test_thresholds_are_about_the_matrix_asked_for(answer, wine_csv):
+    wine = np.loadtxt(wine_csv, delimiter=",", skiprows=1)
+    C = OAS().fit((wine - wine.mean(axis=0)) / wine.std(axis=0, ddof=1)).covariance_
+    d = np.sqrt(np.diag(C))
+    expected = threshold(C / np.outer(d, d)).value
+    status, told = answer("threshold", wine_csv, "--covariance", "OAS")
+    assert status == 0
+    assert told["value"] == pytest.approx(expected, abs=1e-7)
+    assert any("estimated by" in note for note in told["notes"])
+    status, told = answer("inspect", wine_csv, "--covariance", "OAS")
+    assert told["threshold"]["value"] == pytest.approx(expected, abs=1e-7)
+    assert "--covariance OAS" in told["recommended"]["command"]

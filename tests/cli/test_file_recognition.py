@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from html import unescape
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ def frame():
 @pytest.mark.parametrize("index", [True, False])
 @pytest.mark.parametrize("command", ["inspect", "threshold", "fit"])
 def test_a_saved_correlation_matrix_is_taken_by_every_command(
-    main, answer, frame, tmp_path, command, index
+    coral, main, answer, frame, tmp_path, command, index
 ):
     path = tmp_path / "corr.csv"
     frame.corr().to_csv(path, index=index)
@@ -35,6 +36,8 @@ def test_a_saved_correlation_matrix_is_taken_by_every_command(
         assert any("holds a correlation matrix, not rows" in n for n in told["notes"])
     _, text, _ = main(command, path)
     assert "holds a correlation matrix, not rows" in " ".join(text.split())
+    piped = coral(command, "-", "--json", input=path.read_text())
+    assert (piped.returncode, json.loads(piped.stdout)["rows"]) == (0, None)
     if command == "fit":
         assert told["measured"]["rows_used"] is None
         assert told["measured"]["largest_correlation_before"] == pytest.approx(
@@ -66,14 +69,6 @@ def test_a_covariance_matrix_gives_the_answer_of_its_rows(answer, main, frame, t
     assert told["measured"]["rows_given"] == 4
 
 
-def test_a_matrix_can_be_piped_in(coral, frame):
-    expected = api.threshold(frame.corr()).value
-    for extra in ([], ["--matrix"]):
-        done = coral("threshold", "-", "--json", *extra, input=frame.corr().to_csv())
-        assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout)["value"] == pytest.approx(expected, abs=1e-9)
-
-
 def world_bank(frame):
     table = frame.round(3).astype(object)
     table.iloc[3, 2], table.iloc[10, 0], table.iloc[12, 3] = "..", "n.a.", "…"
@@ -94,8 +89,10 @@ def test_missing_marks_ids_and_years_are_reported_next_to_the_answer(main, answe
     assert after["id"].tolist() == list(range(1, 61))
     assert after["Time"].tolist() == (2000 + np.arange(60) % 5).tolist()
     assert np.flatnonzero(after[list(frame.columns)].isna().all(axis=1)).tolist() == [3, 10, 12]
-    _, text, _ = main("fit", path, "--rho-min", "0.9")
+    report = tmp_path / "report.html"
+    _, text, _ = main("fit", path, "--rho-min", "0.9", "--report", report)
     text = " ".join(text.split())
+    assert "Read as missing: 'n.a.'" in unescape(report.read_text()).partition("</header>")[0]
     for needle in (
         "Read as missing: 'n.a.' (1 cell), '..' (1 cell), '…' (1 cell).",
         "Not used as variables: id (counts up in steps of 1), Time (looks like years). "
@@ -124,18 +121,6 @@ def test_more_marks_by_option(answer, frame, tmp_path):
     assert told["incomplete_rows"] == [7]
     expected = api.threshold(np.corrcoef(frame.drop(index=5).T)).value
     assert told["value"] == pytest.approx(expected, abs=1e-9)
-
-
-def test_notes_reach_the_report(main, frame, tmp_path):
-    from html import unescape
-
-    path, report = tmp_path / "wb.csv", tmp_path / "report.html"
-    world_bank(frame).to_csv(path, index=False, sep=";")
-    status, _, _ = main("fit", path, "--rho-min", "0.9", "--report", report)
-    assert status == 0
-    header = unescape(report.read_text()).partition("</header>")[0]
-    for needle in ("Read with semicolons", "Read as missing: 'n.a.'", "Not used as variables: id"):
-        assert needle in header
 
 
 def test_survey_weights_are_offered(main, frame, tmp_path):

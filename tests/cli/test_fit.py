@@ -77,14 +77,6 @@ def test_floors_by_name(answer, wine, wine_csv):
     assert told["fidelity"]["alcohol"] >= 0.97 - 1e-9
 
 
-def test_budget(answer, wine, wine_csv, conic_optimum):
-    budget = conic_optimum(wine.correlation, 0.85)
-    status, told = answer("fit", wine_csv, "--budget", f"{budget:.8f}")
-    assert status == 0
-    assert told["measured"]["min_fidelity"] == pytest.approx(0.85, abs=1e-5)
-    assert told["objective"] <= budget + 1e-7
-
-
 def test_columns_that_pass_through_and_single_rows_are_reported(main, iris_csv, tmp_path):
     model, one = tmp_path / "model.json", tmp_path / "one.csv"
     status, out, _ = main("fit", iris_csv, "--model", model)

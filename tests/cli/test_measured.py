@@ -165,29 +165,6 @@ def test_few_rows_of_noise_are_not_called_uncorrelated(main, answer, tmp_path):
     assert "Certified for these" not in text
 
 
-def test_weights_have_no_scale_and_are_said(answer, skewed_csv):
-    status, told = answer("fit", skewed_csv, "--exclude", "n", "--weights", "w")
-    assert status == 0
-    assert told["measured"]["weighted"]
-    assert "these 118 rows with their weights" in told["certificate"]["about"]
-    w = columns_of(skewed_csv, [*NAMES, "w"])[0][:, 5]
-    note = next(note for note in told["notes"] if note.startswith("Rows are weighted by w"))
-    assert f"as much as {w.sum() ** 2 / (w @ w):,.0f} equally weighted rows" in note
-
-
-@pytest.mark.parametrize("command", ["threshold", "inspect", "frontier"])
-@pytest.mark.parametrize(("weights", "other"), [("w", "n"), ("n", "w")])
-def test_every_answer_about_weighted_rows_says_so(main, skewed_csv, command, weights, other):
-    few = ["--points", "2"] if command == "frontier" else []
-    asked = [command, skewed_csv, "--exclude", other, "--weights", weights, *few]
-    status, shown, _ = main(*asked)
-    assert status == 0
-    said = f"Rows are weighted by {weights}; they tell as much as"
-    assert " ".join(shown.split()).count(said) == 1
-    _, shown, _ = main(*asked[:-2], *few) if not few else main(*asked[:4], *few)
-    assert "weighted by" not in shown
-
-
 def test_named_floors_alone_say_that_the_others_have_none(main, answer, wine_csv):
     status, told = answer("fit", wine_csv, "--rho-min", "alcohol=0.95")
     assert status == 0
@@ -198,12 +175,21 @@ def test_named_floors_alone_say_that_the_others_have_none(main, answer, wine_csv
     assert "have none" not in text
 
 
-def test_weighted_figures_are_called_so_wherever_they_stand(main, skewed_csv, tmp_path):
+@pytest.mark.parametrize("command", ["fit", "threshold", "inspect", "frontier"])
+def test_every_answer_about_weighted_rows_says_so(main, skewed_csv, tmp_path, command):
     page = tmp_path / "r.html"
-    asked = ["--exclude", "n", "--weights", "w", "--rho-min", "0.95", "--report", page]
-    status, shown, _ = main("fit", skewed_csv, *asked)
-    assert status == 0
+    more = {"frontier": ["--points", "2"], "fit": ["--rho-min", "0.95", "--report", page]}
+    asked = [command, skewed_csv, *more.get(command, [])]
+    status, shown, _ = main(*asked, "--exclude", "n", "--weights", "w")
     shown = " ".join(shown.split())
-    assert shown.startswith("Largest weighted correlation")
-    assert "variable weighted fidelity floor" in shown
-    assert "measured on the outputs with the weights of their rows" in page.read_text()
+    w = columns_of(skewed_csv, [*NAMES, "w"])[0][:, 5]  # weights have no scale
+    told = f"Rows are weighted by w; they tell as much as {w.sum() ** 2 / (w @ w):,.0f} equally"
+    assert status == 0
+    assert shown.count(told) == 1
+    if command == "fit":
+        assert shown.startswith("Largest weighted correlation")
+        assert "these 118 rows with their weights" in shown
+        assert "variable weighted fidelity floor" in shown
+        assert "measured on the outputs with the weights of their rows" in page.read_text()
+        return
+    assert "weighted by" not in main(*asked, "--exclude", "n,w")[1]

@@ -75,14 +75,6 @@ def test_too_little_memory_is_reported(main, wine_csv, monkeypatch):
     assert err.startswith("coral: the table does not fit in memory.\n")
 
 
-def test_large_systems_are_inspected_without_a_comparison_of_floors(main, wine_csv, monkeypatch):
-    monkeypatch.setattr("skcoral.cli.inspect._QUICK", 0)
-    status, out, _ = main("inspect", wine_csv)
-    assert status == 0
-    assert "coral frontier compares floors" in out
-    assert "--rho-min" not in out
-
-
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -87,12 +87,6 @@ def test_standard_input_and_output(coral, wine, wine_csv):
     assert "0.8262" in done.stderr
 
 
-def test_nothing_on_standard_input(coral):
-    done = coral("inspect", "-")
-    assert done.returncode == 3
-    assert "empty" in done.stderr
-
-
 def through_terminal(*arguments, columns, env=(), command=(CORAL,)):
     """Output of the command on a terminal of a given width."""
     leader, follower = pty.openpty()

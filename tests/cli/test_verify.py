@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
@@ -27,22 +25,19 @@ def test_a_true_certificate(coral, wine_csv, proof):
     assert "proved in ball arithmetic" in done.stdout
 
 
-def test_a_certificate_of_a_matrix(coral, wine, tmp_path):
-    matrix = tmp_path / "R.csv"
-    wine.to_frame().corr().to_csv(matrix)
-    done = coral("fit", matrix, "--rho-min", "0.9", "--certificate", tmp_path / "c.json")
-    assert done.returncode == 0, done.stderr
-    assert coral("verify", matrix, tmp_path / "c.json").returncode == 0
-    wine.to_frame().iloc[:90].corr().to_csv(matrix)
-    done = coral("verify", matrix, tmp_path / "c.json")
-    assert done.returncode == 4
-    assert "another correlation matrix" in done.stdout
+@pytest.mark.parametrize("made_of", ["rows", "a matrix"])
+def test_another_table(coral, wine, tmp_path, made_of):
+    table, path = tmp_path / "table.csv", tmp_path / "c.json"
 
+    def write(rows):
+        kept = rows.corr() if made_of == "a matrix" else rows
+        kept.to_csv(table, index=made_of == "a matrix")
 
-def test_another_table(coral, wine, proof, tmp_path):
-    other = tmp_path / "other.csv"
-    wine.to_frame().iloc[1:].to_csv(other, index=False)
-    done = coral("verify", other, proof)
+    write(wine.to_frame())
+    assert coral("fit", table, "--rho-min", "0.9", "--certificate", path).returncode == 0
+    assert coral("verify", table, path).returncode == 0
+    write(wine.to_frame().iloc[1:])
+    done = coral("verify", table, path)
     assert done.returncode == 4
     assert "NOT true of" in done.stdout
     assert "another correlation matrix" in done.stdout
@@ -58,23 +53,6 @@ def test_the_estimator_is_part_of_the_question(coral, wine_csv, tmp_path):
     assert coral("verify", wine_csv, path, "--covariance", "OAS").returncode == 0
 
 
-def test_an_altered_certificate(coral, wine_csv, proof, tmp_path):
-    lie = tmp_path / "lie.json"
-    content = json.loads(proof.read_text("utf-8"))
-    content["content"]["result"]["objective"] *= 0.5
-    lie.write_text(json.dumps(content), "utf-8")
-    done = coral("verify", wine_csv, lie)
-    assert done.returncode == 4
-    assert "altered" in done.stderr
-    lie.write_text("nothing", "utf-8")
-    done = coral("verify", wine_csv, lie)
-    assert done.returncode == 4
-    assert "certificate" in done.stderr
-    done = coral("verify", wine_csv, tmp_path / "missing.json")
-    assert done.returncode == 2
-    assert "coral fit TABLE --certificate FILE" in done.stderr
-
-
 def test_a_certificate_is_not_left_behind_by_a_failed_fit(coral, tmp_path):
     rows = np.column_stack([np.arange(5.0), np.ones(5), np.arange(5.0)])
     table = tmp_path / "t.csv"
@@ -84,31 +62,35 @@ def test_a_certificate_is_not_left_behind_by_a_failed_fit(coral, tmp_path):
     assert not (tmp_path / "c.json").exists()
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"[" * 100_000,
-        b"a,b\n1,2\n",
-        b"{}",
-    ],
-)
-def test_files_that_are_no_certificates(coral, wine_csv, tmp_path, content):
-    path = tmp_path / "c.json"
-    path.write_bytes(content)
-    done = coral("verify", wine_csv, path)
-    assert done.returncode == 4
-    first, second = done.stderr.splitlines()
-    assert "not a scikit-coral certificate" in first
-    assert "coral fit --certificate" in second
-
-
-def test_a_folder_is_no_certificate(coral, wine_csv, tmp_path):
-    done = coral("verify", wine_csv, tmp_path)
-    assert done.returncode == 2
-    assert "no such certificate file" in done.stderr
-
-
 def test_arguments_the_wrong_way_round(main, wine_csv, proof):
     status, _, err = main("verify", proof, wine_csv)
     assert status == 4
     assert "The table comes first" in err
+
+
+OTHER_FILES = {
+    "altered": (lambda proof: proof.replace('"objective":', '"objective": 1e-3,"no":'), "altered"),
+    "deep": (lambda _: "[" * 100_000, "not a scikit-coral certificate"),
+    "a table": (lambda _: "a,b\n1,2\n", "not a scikit-coral certificate"),
+    "empty": (lambda _: "{}", "not a scikit-coral certificate"),
+}
+
+
+@pytest.mark.parametrize("case", OTHER_FILES)
+def test_files_that_are_no_certificates(main, wine_csv, proof, tmp_path, case):
+    make, told = OTHER_FILES[case]
+    path = tmp_path / "c.json"
+    path.write_text(make(proof.read_text("utf-8")), "utf-8")
+    status, _, err = main("verify", wine_csv, path)
+    assert status == 4
+    first, second = err.splitlines()
+    assert told in first
+    assert "coral fit --certificate" in second
+
+
+@pytest.mark.parametrize("name", ["", "missing.json"])
+def test_a_certificate_that_is_no_file(main, wine_csv, tmp_path, name):
+    status, _, err = main("verify", wine_csv, tmp_path / name)
+    assert status == 2
+    assert "no such certificate file" in err
+    assert "coral fit TABLE --certificate FILE" in err
