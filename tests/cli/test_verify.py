@@ -39,8 +39,9 @@ def test_another_table(coral, wine, tmp_path, made_of):
     write(wine.to_frame().iloc[1:])
     done = coral("verify", table, path)
     assert done.returncode == 4
-    assert "NOT true of" in done.stdout
-    assert "another correlation matrix" in done.stdout
+    told = " ".join(done.stdout.split())  # long paths break lines
+    assert "NOT true of" in told
+    assert "another correlation matrix" in told
 
 
 def test_the_estimator_is_part_of_the_question(coral, wine_csv, tmp_path):

@@ -56,7 +56,6 @@ class Limits:
 
     Examples
     --------
-    >>> from skcoral.core.limits import Limits, current, use
     >>> with use(Limits(columns=50)):
     ...     current().columns
     50
@@ -116,7 +115,13 @@ _chosen: ContextVar[Limits | None] = ContextVar("limits", default=None)
 
 
 def current() -> Limits:
-    """The limits in force: those of :func:`use`, or the usual ones and the environment's."""
+    """The limits in force: those of :func:`use`, or the usual ones and the environment's.
+
+    Examples
+    --------
+    >>> current().columns
+    100000
+    """
     given = {f.name: os.environ.get(_PREFIX + f.name.upper()) for f in fields(Limits)}
     return _chosen.get() or replace(
         Limits(), **{n: _amount(n, text) for n, text in given.items() if text is not None}
@@ -136,7 +141,14 @@ def _amount(name: str, text: str) -> Any:
 
 @contextmanager
 def use(limits: Limits) -> Iterator[None]:
-    """Put other limits in force for what is opened in the block."""
+    """Put other limits in force for what is opened in the block.
+
+    Examples
+    --------
+    >>> with use(VISITOR):
+    ...     current().columns
+    5000
+    """
     token = _chosen.set(limits)
     try:
         yield

@@ -187,10 +187,11 @@ class Dataset:
     def _estimated(self) -> tuple[CorrelationEstimate, Moments]:
         """The correlations, and the moments of the rows behind them."""
         with self.naming():
-            moments = Moments(self.names)
             if self.matrix is not None:
-                return given_matrix(self.matrix.R, self.names, scale=self.matrix.scale), moments
+                given = given_matrix(self.matrix.R, self.names, scale=self.matrix.scale)
+                return given, Moments(self.names)
             if self.rows is None:
+                moments = Moments(self.names)
                 for part in self.complete_rows():
                     moments.update(part.values, sample_weight=part.weights)
                 return estimate_moments(moments), moments
