@@ -89,7 +89,7 @@ def streaming() -> list[str]:
         tracemalloc.start()
         done = 0
         while done < count:
-            done += len(roller.push(rng.standard_t(5, size=(250, 6))).outputs)
+            done += len(roller.push(rng.standard_t(5, size=(250, 6)), range(250)).outputs)
         peak = tracemalloc.get_traced_memory()[1] / 2**20
         tracemalloc.stop()
         lines.append(f"| {count:,} rows in batches of 250 × 6 | {peak:.1f} MiB |")

@@ -91,7 +91,7 @@ def test_portfolios_by_name():
     assert by_name.effective == by_place.effective
     assert by_name.to_frame().index.tolist() == list(X.columns)
     assert "effective" in repr(by_name)
-    with pytest.raises(InvalidArgumentError, match="not among the factors"):
+    with pytest.raises(InvalidArgumentError, match="unknown: `f9`"):
         effective_bets(X.cov(), {"f9": 1.0})
     with pytest.raises(InvalidArgumentError, match="5 finite numbers"):
         effective_bets(X.cov(), [1.0, 2.0])

@@ -12,7 +12,6 @@ import scipy.sparse
 
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError, SkippedWindowsWarning
 from skcoral.panels import grouped, rolling
-from skcoral.panels.streaming import Roller
 
 SETTINGS = {"rho_min": 0.7}
 
@@ -98,25 +97,6 @@ def test_panels_are_pickled_with_their_models(table):
     assert panel.model("2024-02-01").n_samples_seen_ == 20
 
 
-@pytest.mark.parametrize(
-    ("rows", "told"),
-    [
-        (np.ones((30, 2)), "3 columns"),
-        (np.full((30, 3), np.inf), "infinite"),
-        (np.ones(3), "3 col"),
-    ],
-)
-def test_batches_of_another_shape_are_refused(rows, told):
-    with pytest.raises(InvalidTableError, match=told):
-        Roller(list("abc"), 20).push(rows)
-
-
-def test_batches_without_dates_are_refused(table):
-    for times in (None, table.index[:5]):
-        with pytest.raises(InvalidTableError, match="times"):
-            Roller(list("abc"), "20D").push(table.to_numpy(), times)
-
-
 def test_numbers_of_any_size(table):
     far = 10**30
     assert len(rolling(table, 20, step=far, lag=far, **SETTINGS)) == 1
@@ -124,7 +104,7 @@ def test_numbers_of_any_size(table):
         assert len(rolling(table, far, **SETTINGS)) == 0
     span = rolling(table, np.timedelta64(30, "D"), **SETTINGS).status
     assert span.equals(rolling(table, "30D", **SETTINGS).status)
-    two = grouped(table, ["u"] * 60, window=20, min_rows=5, **SETTINGS)
+    two = rolling(table, 20, by=["u"] * 60, min_rows=5, **SETTINGS)
     assert two.status["rows"].min() == 5
 
 

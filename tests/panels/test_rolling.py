@@ -251,7 +251,7 @@ def test_groups():
         single = CORAL(rho_min=0.95).fit(own)
         assert np.allclose(panel.outputs.loc[keys == key, NAMES], single.transform(own), atol=1e-8)
         assert np.allclose(panel.model(own.index[-1], group=key).T_, single.T_)
-    both = grouped(X, by=["sector", "side"], window=15, rho_min=0.95, lag=1)
+    both = rolling(X, 15, by=["sector", "side"], rho_min=0.95, lag=1)
     own = X.loc[(keys == "y") & (X["side"] == 1), NAMES]
     single = CORAL(rho_min=0.95).fit(own.iloc[-16:-1])
     assert np.allclose(

@@ -22,8 +22,8 @@ from scipy.special import entr
 from skcoral.baselines import minimum_torsion
 from skcoral.core.arrays import Array, Frozen
 from skcoral.core.display import Shown
-from skcoral.core.problem import check_correlation
-from skcoral.core.validation import check_names, float_array, listing
+from skcoral.core.problem import check_correlation, square_matrix
+from skcoral.core.validation import check_names, float_array, listing, positions
 from skcoral.exceptions import InvalidArgumentError
 
 
@@ -117,19 +117,7 @@ def effective_bets(covariance: Any, exposures: Any, T: Any = None) -> Bets:
     sigma, scale, names = _read_covariance(covariance)
     R = check_correlation(sigma / np.outer(scale, scale))
     b = _read_exposures(exposures, names)
-    if T is None:
-        T = minimum_torsion(R).T
-    else:
-        _check_factors(T, covariance, names)
-        if not isinstance(T, np.ndarray) and not hasattr(T, "columns"):  # whose T is no transpose
-            T = getattr(T, "T_", getattr(T, "T", T))
-        T = T if isinstance(T, np.ndarray) else np.asarray(getattr(T, "toarray", lambda: T)())
-    if T.shape != R.shape:
-        raise InvalidArgumentError(
-            f"T must be {R.shape[0]} × {R.shape[0]}, one output for each factor; got {T.shape}."
-        )
-    if not np.isfinite(T).all():
-        raise InvalidArgumentError("T must be finite.")
+    T = _read_transformation(minimum_torsion(R) if T is None else T, covariance, names)
     try:
         c = np.linalg.solve(T, scale * b)
     except np.linalg.LinAlgError:
@@ -158,44 +146,45 @@ def _read_covariance(covariance: Any) -> tuple[Array, Array, tuple[str, ...]]:
             "covariance must be a square matrix; got one number for each factor. The covariance "
             "comes first: effective_bets(covariance, exposures)."
         )
-    sigma, _ = float_array(covariance, "covariance", InvalidArgumentError)
-    if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1]:
-        raise InvalidArgumentError(f"covariance must be square; got shape {sigma.shape}.")
-    own = np.diag(sigma)
-    if not (np.isfinite(sigma).all() and (own > 0).all()):
+    sigma, _ = square_matrix(covariance, "covariance", InvalidArgumentError)
+    variances = np.diag(sigma)
+    if not (np.isfinite(sigma).all() and (variances > 0).all()):
         raise InvalidArgumentError(
             "covariance must be finite with variances above 0 on its diagonal."
         )
     names = check_names(getattr(covariance, "columns", None), len(sigma))
-    return sigma, np.sqrt(own), names
-
-
-def _check_factors(T: Any, covariance: Any, names: tuple[str, ...]) -> None:
-    """Where both the factors and the variables of T have names, they must be the same."""
-    own = getattr(T, "feature_names_in_", getattr(T, "names", None))
-    if own is None or not hasattr(covariance, "columns") or len(own) != len(names):
-        return
-    mine = tuple(str(name) for name in own)
-    if mine not in (names, tuple(f"x{j}" for j in range(len(names)))):
-        raise InvalidArgumentError(
-            f"T is about {listing(mine)}, the covariance about {listing(names)}: give both in the "
-            "same order."
-        )
+    return sigma, np.sqrt(variances), names
 
 
 def _read_exposures(exposures: Any, names: tuple[str, ...]) -> Array:
     if hasattr(exposures, "keys"):
-        given = {str(name): value for name, value in exposures.items()}
-        unknown = [name for name in given if name not in names]
-        if unknown and list(given) != [str(k) for k in range(len(names))]:
-            raise InvalidArgumentError(
-                f"exposures name {unknown[:6]}, which are not among the factors {list(names)[:6]}."
-            )
-        by_name = [given.get(name, 0.0) for name in names]
-        exposures = list(given.values()) if unknown else by_name
+        places = positions(exposures.keys(), names, "exposures", some=True)
+        given = dict(zip(places, (value for _, value in exposures.items()), strict=True))
+        exposures = [given.get(j, 0.0) for j in range(len(names))]
     b, _ = float_array(exposures, "exposures", InvalidArgumentError)
     if b.shape != (len(names),) or not np.isfinite(b).all():
         raise InvalidArgumentError(
             f"exposures must hold {len(names)} finite numbers, one per factor; got shape {b.shape}."
         )
     return b
+
+
+def _read_transformation(T: Any, covariance: Any, names: tuple[str, ...]) -> Array:
+    """The matrix of a result; where it and the covariance have names, these must be the same."""
+    variables = getattr(T, "feature_names_in_", getattr(T, "names", None))
+    if variables is not None and hasattr(covariance, "columns") and len(variables) == len(names):
+        variables = tuple(str(name) for name in variables)
+        if variables not in (names, tuple(f"x{j}" for j in range(len(names)))):
+            raise InvalidArgumentError(
+                f"The variables of T are {listing(variables)}, the factors {listing(names)}: give "
+                "both in the same order."
+            )
+    if not isinstance(T, np.ndarray) and not hasattr(T, "columns"):  # whose T is no transpose
+        T = getattr(T, "T_", getattr(T, "T", T))
+    T, _ = float_array(getattr(T, "toarray", lambda: T)(), "T", InvalidArgumentError)
+    if T.shape != (len(names),) * 2 or not np.isfinite(T).all():
+        raise InvalidArgumentError(
+            f"T must be a finite matrix of {len(names)} rows and columns, one output for each "
+            f"factor; got shape {T.shape}."
+        )
+    return np.asarray(T)

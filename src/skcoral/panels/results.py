@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, time
 from functools import cached_property
 from typing import Any, ClassVar
@@ -13,15 +13,16 @@ import numpy as np
 
 from skcoral.core.arrays import Array
 from skcoral.core.display import Drawn
+from skcoral.core.validation import listing
 from skcoral.estimator import CORAL
-from skcoral.exceptions import SkippedWindowsWarning, warn
-from skcoral.panels.solver import NUMBERS, Warned
+from skcoral.estimator.rows import named_rows
+from skcoral.exceptions import InvalidArgumentError, SkippedWindowsWarning, warn
+from skcoral.panels.solver import NUMBERS, Solver, Warned
+from skcoral.panels.tables import Rows
 from skcoral.panels.windows import Windows
 from skcoral.show import sentences
 
 _ROUNDING = 1e-9  # fidelities that differ by less are the same, as where several are at the floor
-
-Frame = Callable[[dict[str, Any], dict[str, Any]], Any]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,34 +63,39 @@ class Panel(Drawn):
 
     outputs: Any
     names: tuple[str, ...]
-    keys: dict[str, Any] = field(repr=False)
-    columns: dict[str, Any] = field(repr=False)
-    by_output: dict[str, Array] = field(repr=False)
-    settings: dict[str, Any]
-    _frame: Frame = field(repr=False)
-    _rows: Callable[[Any, Any], Any] = field(repr=False)
+    keys: dict[str, Any]
+    columns: dict[str, Any]
+    by_output: dict[str, Array]
+    _rows: Rows
+    _windows: Windows
+    _solver: Solver
 
     _pictures: ClassVar[Mapping[str, str]] = {"windows": "WindowsDisplay"}
 
-    def _outputs_of(self, what: str) -> Any:
-        values = self.by_output[what]
-        return self._frame(self.keys, {name: values[:, k] for k, name in enumerate(self.names)})
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of every model."""
+        return dict(self._solver.settings)
 
     @cached_property
     def status(self) -> Any:
         """How each window ended, and the rows it has."""
         names = ("status", "rows", "missing", "first", "reason")
-        return self._frame(self.keys, {name: self.columns[name] for name in names})
+        return self._rows.frame(self.keys, {name: self.columns[name] for name in names})
 
     @cached_property
     def fidelity(self) -> Any:
         """Correlation of each output with its source."""
-        return self._outputs_of("fidelity")
+        return self._of_outputs("fidelity")
 
     @cached_property
     def turnover(self) -> Any:
         """Change of each output's coefficients since the window before."""
-        return self._outputs_of("turnover")
+        return self._of_outputs("turnover")
+
+    def _of_outputs(self, figure: str) -> Any:
+        columns = dict(zip(self.names, self.by_output[figure].T, strict=True))
+        return self._rows.frame(self.keys, columns)
 
     def to_frame(self) -> Any:
         """One row per window, with all figures: those of single outputs by their weakest or mean.
@@ -101,7 +107,7 @@ class Panel(Drawn):
         ``weakest``, which counts the outputs where several share it ("3 of 12"), and ``turnover``
         is a mean over outputs.
         """
-        return self._frame(self.keys, self.columns)
+        return self._rows.frame(self.keys, self.columns)
 
     def __len__(self) -> int:
         return len(self.columns["status"])
@@ -121,8 +127,29 @@ class Panel(Drawn):
         CORAL
             Fitted, with its certificate.
         """
-        rows, weights = self._rows(t, group)
-        return CORAL(**self.settings).fit(rows, sample_weight=weights)
+        rows = self._rows
+        wanted = None if group is None else group if isinstance(group, tuple) else (group,)
+        windows: dict[tuple[Any, ...], int] = {}
+        for key, part in rows.groups:
+            at = part.start + np.flatnonzero(rows.is_label(t)[part])[:1]
+            if wanted in (None, key) and len(at) and self._windows.of_row[at[0]] >= 0:
+                windows[key] = int(self._windows.of_row[at[0]])
+        if not windows:
+            where = "" if group is None else f" in group {group!r}"
+            raise InvalidArgumentError(
+                f"There is no row {t!r}{where} with a window of its own: give the label of a row "
+                "(or its position, where rows have none) that has an output."
+            )
+        if len(windows) > 1:
+            raise InvalidArgumentError(
+                f"Row {t!r} is in {len(windows)} groups, {listing([str(key) for key in windows])}: "
+                "say which one with group=."
+            )
+        (window,) = windows.values()
+        span = slice(self._windows.starts[window], self._windows.ends[window])
+        values = rows.values[rows.complete][span]
+        weights = self._solver.weights(len(values))
+        return self._solver.model().fit(named_rows(values, rows.names), sample_weight=weights)
 
     def summary(self) -> str:
         """How many windows there are, how they ended, and the range of their figures."""

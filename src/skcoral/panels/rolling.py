@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from skcoral.core.validation import check_count, listing
-from skcoral.estimator.rows import named_rows
-from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.exceptions import InvalidTableError
 from skcoral.panels.results import Panel, warn_about_windows, window_columns
 from skcoral.panels.solver import Solver, run
 from skcoral.panels.tables import Rows, read
-from skcoral.panels.windows import Rule, Windows, check_times, cut, rule
+from skcoral.panels.windows import Rule, check_times, cut, rule
 
 
 def rolling(
@@ -101,13 +99,7 @@ def rolling(
     True
     """
     rows = read(X, by=by, on=on)
-    cut_by: dict[str, Any] = {
-        "expanding": expanding,
-        "step": step,
-        "lag": lag,
-        "min_rows": min_rows,
-    }
-    how = rule(window, len(rows.names), **cut_by)
+    how = rule(window, len(rows.names), expanding=expanding, step=step, lag=lag, min_rows=min_rows)
     return _panel(rows, how, Solver(rows.names, settings, halflife), n_jobs, callback)
 
 
@@ -115,13 +107,14 @@ def grouped(
     X: Any,
     by: Any,
     *,
-    window: Any = None,
-    min_rows: int | None = None,
+    min_rows: int = 2,
     n_jobs: int | None = None,
     callback: Callable[[int, int], object] | None = None,
     **settings: Any,
 ) -> Panel:
     """Decorrelate each group of rows by a model of its own.
+
+    Windows within groups are those of :func:`rolling` with ``by``.
 
     Parameters
     ----------
@@ -129,11 +122,8 @@ def grouped(
         The rows.
     by : str, list of str or array-like
         Columns or index levels whose values are groups, or one label per row.
-    window : int, str or timedelta, optional
-        With windows, :func:`rolling` within each group, all of whose arguments may be given.
-    min_rows : int, optional
-        Complete rows that a group needs: two by default; with windows, as in :func:`rolling`.
-        Groups with fewer have the status "short".
+    min_rows : int, default=2
+        Complete rows that a group needs; groups with fewer have the status "short".
     n_jobs, callback, **settings
         As in :func:`rolling`.
 
@@ -151,17 +141,14 @@ def grouped(
     >>> panel.status["status"].tolist()
     ['exact', 'exact']
     """
-    if window is not None:
-        each: dict[str, Any] = {"n_jobs": n_jobs, "callback": callback}
-        return rolling(X, window, by=by, min_rows=min_rows, **each, **settings)
-    how = Rule(2 if min_rows is None else check_count("min_rows", min_rows, minimum=2))
+    how = Rule(check_count("min_rows", min_rows, minimum=2))
     rows = read(X, by=by)
     return _panel(rows, how, Solver(rows.names, settings), n_jobs, callback)
 
 
 def _times(rows: Rows, how: Rule) -> Any:
     """Nanoseconds in the order of the sorted rows, where windows need them."""
-    if not how.needs_times:
+    if how.span is None:
         return None
     if not rows.dated:
         raise InvalidTableError(
@@ -188,68 +175,19 @@ def _panel(
     n_jobs: int | None,
     callback: Callable[[int, int], object] | None,
 ) -> Panel:
-    times = _times(rows, how)
-    names = solver.output_names
-    complete: Any = ~np.isnan(rows.values).any(axis=1)
-    parts = [part for _, part in rows.groups]
-    windows = cut(complete, times, how, parts)
+    complete, names = rows.complete, solver.output_names
+    windows = cut(complete, _times(rows, how), how, [part for _, part in rows.groups])
     outputs, figures, warned = run(
         rows.values, complete, windows, solver, n_jobs=n_jobs, callback=callback
     )
     columns, by_output = window_columns(windows, figures, names)
     labels = rows.labels[rows.order]
     columns["first"], last = labels[windows.first], labels[columns.pop("last")]
+    warn_about_windows(warned, columns, last)
     keys: dict[str, Any] = {
         name: [rows.groups[group][0][k] for group in windows.group]
         for k, name in enumerate(rows.by)
     }
-    warn_about_windows(warned, columns, last)
-    return Panel(
-        outputs=rows.like_source(outputs, names),
-        names=names,
-        keys={**keys, rows.label: last},
-        columns=columns,
-        by_output=by_output,
-        settings=solver.settings,
-        _frame=rows.frame,
-        _rows=partial(_window_rows, rows, complete, windows, solver),
-    )
-
-
-def _window_rows(
-    rows: Rows, complete: Any, windows: Windows, solver: Solver, t: Any, group: Any
-) -> tuple[Any, Any]:
-    """The complete rows of the window that row ``t`` belongs to, and their weights."""
-    wanted = None if group is None else group if isinstance(group, tuple) else (group,)
-    labels = rows.labels[rows.order]
-    same = np.asarray(labels == _as_label(labels, t))
-    found: dict[tuple[Any, ...], int] = {}
-    for key, part in rows.groups:
-        at = part.start + np.flatnonzero(same[part])[:1]
-        if wanted in (None, key) and len(at) and windows.of_row[at[0]] >= 0:
-            found[key] = int(windows.of_row[at[0]])
-    if not found:
-        where = "" if group is None else f" in group {group!r}"
-        raise InvalidArgumentError(
-            f"There is no row {t!r}{where} with a window of its own: give the label of a row (or "
-            "its position, where rows have none) that has an output."
-        )
-    if len(found) > 1:
-        raise InvalidArgumentError(
-            f"Row {t!r} is in {len(found)} groups, {listing([str(key) for key in found])}: say "
-            "which one with group=."
-        )
-    (window,) = found.values()
-    own = rows.values[complete][windows.starts[window] : windows.ends[window]]
-    return named_rows(own, rows.names), solver.weights(len(own))
-
-
-def _as_label(labels: Any, t: Any) -> Any:
-    """A date given as text, as a date, in the time zone of the labels."""
-    if isinstance(t, str) and str(getattr(labels, "dtype", "")).startswith("datetime"):
-        import pandas as pd
-
-        date: Any = pd.to_datetime(t, errors="coerce")
-        zone = getattr(labels.dtype, "tz", None)
-        return date.tz_localize(zone) if zone is not None and date.tzinfo is None else date
-    return t
+    outputs = rows.like_source(outputs, names)
+    keys[rows.label] = last
+    return Panel(outputs, names, keys, columns, by_output, rows, windows, solver)

@@ -71,20 +71,13 @@ class Solver:
 
 @dataclass
 class _Chain:
-    """Neighbouring windows of one group.
+    """Neighbouring windows of one group."""
 
-    ``at`` are their places among all windows. They consist of the complete rows ``[start, stop)``,
-    and their models are applied to the ``new`` rows, each that of its ``window`` of the chain.
-    """
-
-    at: Any
-    group: int
-    start: int
-    stop: int
-    starts: Any
+    at: Any  # their places among all windows
+    starts: Any  # where they begin and end among the complete rows
     ends: Any
-    new: Any
-    window: Any
+    new: Any  # the rows that their models are applied to, in the order of the windows
+    borders: Any  # where the new rows of each window begin, and the end of the last
 
 
 #: Outputs of new rows, figures, warnings, and the first and the last transformation of a chain.
@@ -113,7 +106,7 @@ def run(
     warned: Warned = {}
     chains, rows = list(_chains(complete, windows)), np.flatnonzero(complete)
     tasks = (
-        (solver, chain, values[rows[chain.start : chain.stop]], values[chain.new])
+        (solver, chain, values[rows[chain.starts[0] : chain.ends[-1]]], values[chain.new])
         for chain in chains
     )
     solved: Iterable[_Solved] = starmap(_solve, tasks)
@@ -123,9 +116,9 @@ def run(
     group, last = -1, None
     for chain, (made, part, told, ends) in zip(chains, solved, strict=True):
         outputs[chain.new] = made
-        if chain.group == group:
+        if windows.group[chain.at[0]] == group:
             part["turnover"][0] = _change(last, ends[0])
-        group, last = chain.group, ends[1]
+        group, last = windows.group[chain.at[0]], ends[1]
         for name, column in part.items():
             figures[name][chain.at] = column
         for kind, (message, where) in told.items():
@@ -144,14 +137,12 @@ def _chains(complete: Any, windows: Windows) -> Iterator[_Chain]:
     number = np.full(len(windows.last) + 1, -1)  # the last place is for rows without a window
     number[on] = np.arange(len(on))
     window = np.where(complete, number[windows.of_row], -1)
-    transformed = np.flatnonzero(window >= 0)
-    edges = [*np.flatnonzero(first).tolist(), len(on)]
-    borders = np.searchsorted(window[transformed], edges)
-    for k, (begin, end) in enumerate(pairwise(edges)):
-        at, new = on[begin:end], transformed[borders[k] : borders[k + 1]]
+    new = np.flatnonzero(window >= 0)
+    borders = np.searchsorted(window[new], np.arange(len(on) + 1))
+    for begin, end in pairwise([*np.flatnonzero(first).tolist(), len(on)]):
+        at, own = on[begin:end], borders[begin : end + 1]
         starts, ends = windows.starts[at], windows.ends[at]
-        start, own = int(starts.min()), (starts - starts.min(), ends - starts.min())
-        yield _Chain(at, int(group[begin]), start, int(ends.max()), *own, new, window[new] - begin)
+        yield _Chain(at, starts, ends, new[own[0] : own[-1]], own - own[0])
 
 
 @cache
@@ -176,9 +167,9 @@ def _solve_each(solver: Solver, chain: _Chain, rows: Array, new: Array) -> _Solv
     outputs = np.full((len(new), k), np.nan)
     transformations: list[Any] = [None] * n
     warned: Warned = {}
-    borders = np.searchsorted(chain.window, np.arange(n + 1))
+    spans = zip(chain.starts - chain.starts[0], chain.ends - chain.starts[0], strict=True)
     model: CORAL | None = None
-    for j, (start, end) in enumerate(zip(chain.starts, chain.ends, strict=True)):
+    for j, (start, end) in enumerate(spans):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
@@ -194,7 +185,7 @@ def _solve_each(solver: Solver, chain: _Chain, rows: Array, new: Array) -> _Solv
             message = next(str(w.message) for w in caught if w.category is category)
             warned.setdefault(category, (message, []))[1].append(j)
         _describe(model, figures, j)
-        its = slice(borders[j], borders[j + 1])
+        its = slice(chain.borders[j], chain.borders[j + 1])
         outputs[its] = model._centred_outputs(new[its]) + model.output_mean_
         T = model.T_
         transformations[j] = T if isinstance(T, np.ndarray) else T.toarray()

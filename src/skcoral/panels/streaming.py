@@ -14,7 +14,7 @@ from skcoral.core.validation import check_complete, check_names
 from skcoral.exceptions import InvalidTableError
 from skcoral.panels.results import window_columns
 from skcoral.panels.solver import Solver, run
-from skcoral.panels.windows import RULE_OPTIONS, check_times, cut, rule
+from skcoral.panels.windows import RULE_OPTIONS, Windows, check_times, cut, first_rows, rule
 
 _WITHOUT = {  # why complete rows have no output, by the status of their window
     "none": "before the first window with enough complete rows",
@@ -25,15 +25,14 @@ _WITHOUT = {  # why complete rows have no output, by the status of their window
 
 @dataclass(frozen=True, repr=False)
 class Pushed:
-    """Outputs of one batch of rows, and figures of the windows that ended in it.
+    """Outputs of one batch of rows, figures of the windows that ended in it, rows without output.
 
-    ``first`` and ``last`` among the ``figures`` count all rows since the beginning; none of them is
-    below ``gone``. ``without`` counts the rows without output by reason.
+    ``first`` and ``last`` among the ``figures`` are labels of rows, and ``without`` counts rows by
+    the reason why they have no output.
     """
 
     outputs: Array
     figures: dict[str, Any]
-    gone: int
     without: Counter[str]
 
 
@@ -57,79 +56,62 @@ class Roller:
         self.rule = rule(window, len(self.names), **how)
         self.solver = Solver(self.names, settings, halflife)
         self.n_jobs = n_jobs
-        self.needs_times = self.rule.needs_times
+        self.needs_times = self.rule.span is not None
         self._values = np.empty((0, len(self.names)))
+        self._labels = np.empty(0, dtype=object)
         self._times = np.empty(0, dtype=np.int64)
-        self.gone = 0  # rows before those that are kept
         self._anchor: int | None = None
-        self._reported = -1  # row that the last window reported ended with
+        self._reported = -1  # the row that the last window reported ended with
 
     def push(
         self,
-        values: Any,
+        values: Array,
+        labels: Sequence[Any],
         times: Any = None,
-        callback: Callable[[int, int], object] | None = None,
         where: Callable[[int], str] = "Row {} of these".format,
     ) -> Pushed:
         """Take the next rows, NaN where missing, with dates where windows need them.
 
         ``where`` names one of these rows in a message, by its index.
         """
-        rows = np.asarray(values, dtype=np.float64)
-        if rows.ndim != 2 or rows.shape[1] != len(self.names):
-            raise InvalidTableError(
-                f"Rows of {len(self.names)} columns are needed; got an array of shape {rows.shape}."
-            )
-        check_complete(rows, self.names, may_miss=True)
-        if self.needs_times and (times is None or len(times) != len(rows)):
-            raise InvalidTableError(f"times must hold the dates of these {len(rows)} rows.")
+        check_complete(values, self.names, may_miss=True)
         before = len(self._values)
-        everything = np.concatenate([self._values, rows])
+        rows = np.concatenate([self._values, values])
+        names = np.empty(len(values), dtype=object)
+        names[:] = labels
+        self._labels = np.concatenate([self._labels, names])
         if self.needs_times:
-            new = check_times(times, "The column of dates")
-            self._times = np.concatenate([self._times, new])
-            if np.any(np.diff(self._times) < 0):
-                back = int(np.flatnonzero(np.diff(self._times) < 0)[0]) + 1 - before
+            self._times = np.concatenate([self._times, check_times(times, "The column of dates")])
+            back = np.flatnonzero(np.diff(self._times) < 0)
+            if len(back):
                 raise InvalidTableError(
-                    f"{where(back)} is earlier than the one before.\nSort the rows by date, or "
-                    "name each column that tells several series apart (--by)."
+                    f"{where(int(back[0]) + 1 - before)} is earlier than the one before.\nSort the "
+                    "rows by date, or name each column that tells several series apart (--by)."
                 )
-        complete: Any = ~np.isnan(everything).any(axis=1)
+        complete: Any = ~np.isnan(rows).any(axis=1)
         times = self._times if self.needs_times else None
         windows = cut(complete, times, self.rule, [slice(0, len(complete))], self._anchor)
         windows.of_row[:before] = -1  # these rows were transformed with their own batch
-        outputs, figures, _ = run(
-            everything, complete, windows, self.solver, n_jobs=self.n_jobs, callback=callback
-        )
+        outputs, figures, _ = run(rows, complete, windows, self.solver, n_jobs=self.n_jobs)
         columns, _ = window_columns(windows, figures, self.solver.output_names)
         status = np.append(columns["status"], "none")[windows.of_row[before:]]
         without = Counter(_WITHOUT[kind] for kind in status[complete[before:]] if kind in _WITHOUT)
         without["with missing values"] = int((~complete[before:]).sum())
-        gone = self.gone
-        columns["first"], columns["last"] = columns["first"] + gone, columns["last"] + gone
-        new = columns["last"] > self._reported
+        columns["first"], columns["last"] = self._labels[windows.first], self._labels[windows.last]
+        new = windows.last > self._reported
+        self._keep(rows, windows)
         columns = {name: column[new] for name, column in columns.items()}
-        self._keep(everything, windows)
-        return Pushed(outputs[before:], columns, gone, +without)
+        return Pushed(outputs[before:], columns, +without)
 
-    def _keep(self, everything: Array, found: Any) -> None:
+    def _keep(self, rows: Array, windows: Windows) -> None:
         """Keep the rows of the window that the next row belongs to, and all later ones."""
-        n = len(everything)
-        if len(found.last):
-            self._reported = int(found.last[-1]) + self.gone
-            current = max(int(np.searchsorted(found.last, n - self.rule.lag, side="right")) - 1, 0)
-            start, anchor = int(found.first[current]), int(found.last[current])
-        else:
-            start, anchor = self._earliest(n), None
-        self._values = everything[start:].copy()
-        self._times = self._times[start:].copy() if self.needs_times else self._times
-        self._anchor = None if anchor is None else anchor - start
-        self.gone += start
-
-    def _earliest(self, n: int) -> int:
-        """The first row that a later window can still reach, before there is any window."""
-        if self.rule.expanding or not n:
-            return 0
-        if self.rule.span is not None:
-            return int(np.searchsorted(self._times, self._times[-1] - self.rule.span, "right"))
-        return max(n - (self.rule.rows or 0), 0)
+        n, start, self._anchor, self._reported = len(rows), 0, None, -1
+        if len(windows.last):
+            current = np.searchsorted(windows.last, n - self.rule.lag, side="right") - 1
+            start = int(windows.first[max(current, 0)])
+            self._anchor = int(windows.last[max(current, 0)]) - start
+            self._reported = int(windows.last[-1]) - start
+        elif n:  # before there is any window: what one that ends later can still reach
+            start = int(first_rows(n, self._times, self.rule)[-1])
+        self._values, self._labels = rows[start:].copy(), self._labels[start:].copy()
+        self._times = self._times[start:].copy()

@@ -32,15 +32,26 @@ class Rows:
     dated: bool  # whether the labels may be dates
 
     @property
-    def is_polars(self) -> bool:
-        """Whether the table is a polars DataFrame."""
-        return _is_polars(self.source)
+    def complete(self) -> Any:
+        """Which rows have no missing value."""
+        return ~np.isnan(self.values).any(axis=1)
+
+    def is_label(self, t: Any) -> Any:
+        """Which rows have this label; a date may be text, in the time zone of the labels."""
+        labels: Any = self.labels[self.order]
+        if isinstance(t, str) and str(getattr(labels, "dtype", "")).startswith("datetime"):
+            import pandas as pd
+
+            t = pd.to_datetime(t, errors="coerce")
+            zone = getattr(labels.dtype, "tz", None)
+            t = t.tz_localize(zone) if zone is not None and t.tzinfo is None else t
+        return np.asarray(labels == t)
 
     def like_source(self, outputs: Array, names: Sequence[str]) -> Any:
         """The table with its variables replaced by outputs, rows in their own order."""
         placed = np.empty_like(outputs)
         placed[self.order] = outputs
-        if self.is_polars:
+        if _is_polars(self.source):
             import polars as pl
 
             columns = [pl.Series(name, placed[:, k]) for k, name in enumerate(names)]
@@ -62,7 +73,7 @@ class Rows:
 
     def frame(self, keys: dict[str, Any], columns: dict[str, Any]) -> Any:
         """A frame of the same library: ``keys`` as the index, or as first columns in polars."""
-        if self.is_polars:
+        if _is_polars(self.source):
             import polars as pl
 
             own = {free_name(name, columns): values for name, values in keys.items()}

@@ -22,22 +22,17 @@ _FAR = 2**40  # rows: further than any table goes
 
 @dataclass(frozen=True)
 class Rule:
-    """How windows are cut: ``rows`` or ``span`` (nanoseconds) back, every ``step`` rows.
+    """How windows are cut: ``rows`` or a ``span`` of time back, every ``step`` rows.
 
     With neither, all rows of a group are one window, which every row belongs to.
     """
 
     min_rows: int
     rows: int | None = None
-    span: int | None = None
+    span: int | None = None  # in nanoseconds; it needs the time of each row
     expanding: bool = False
     step: int = 1
     lag: int = 0
-
-    @property
-    def needs_times(self) -> bool:
-        """Whether windows are spans of time."""
-        return self.span is not None
 
 
 def rule(
@@ -111,17 +106,21 @@ def _cut_group(complete: Any, times: Any, rule: Rule, anchor: int | None) -> tup
         ends = row[n - 1 :]
         return np.zeros_like(ends), ends, np.zeros(n, dtype=np.intp)
     seen = np.concatenate([[0], np.cumsum(complete)])
-    if rule.expanding:
-        begin = np.zeros(n, dtype=np.intp)
-    elif rule.span is not None:
-        begin = np.searchsorted(times, times - rule.span, side="right")
-    else:
-        begin = np.maximum(row - (rule.rows or 0) + 1, 0)
+    begin = first_rows(n, times, rule)
     usable = np.flatnonzero(seen[row + 1] - seen[begin] >= rule.min_rows)
     ends = np.empty(0, dtype=np.intp)
     if anchor is not None or len(usable):
         ends = np.arange(int(usable[0]) if anchor is None else anchor, n, rule.step)
     return begin[ends], ends, np.searchsorted(ends, row - rule.lag, side="right") - 1
+
+
+def first_rows(n: int, times: Any, rule: Rule) -> Any:
+    """The first row of the window that would end with each of ``n`` rows of a group."""
+    if rule.expanding:
+        return np.zeros(n, dtype=np.intp)
+    if rule.span is not None:
+        return np.searchsorted(times, times - rule.span, side="right")
+    return np.maximum(np.arange(n) - (rule.rows or 0) + 1, 0)
 
 
 def _nanoseconds(span: Any) -> int:

@@ -45,8 +45,7 @@ class RollingPass:
         by: Sequence[str] = (),
     ) -> None:
         self.data, self.settings, self.date, self.by = data, settings, date, by
-        #: The windows of each group, and labels of the rows that these can still refer to.
-        self.groups: dict[tuple[str, ...], tuple[Roller, list[Any]]] = {}
+        self.groups: dict[tuple[str, ...], Roller] = {}  # the windows of each group
         self.status: Counter[str] = Counter()
         self.without: Counter[str] = Counter()  # rows without an output, by reason
         self.n_rows = 0
@@ -125,13 +124,12 @@ class RollingPass:
         log: TableWriter | None,
     ) -> Array:
         """Outputs of some rows of one group; the windows that end in them are counted."""
-        roller, labels = self.groups.setdefault(key, (self._new_roller(), []))
+        roller = self.groups.setdefault(key, self._new_roller())
         marks = batch.rows if self.date is None else plain_cells(cells[self.date])
-        new = [marks[k] for k in rows]
-        labels += new
-        times = None if self.date is None else _read_dates(new, self.date)
+        labels = [marks[k] for k in rows]
+        times = None if self.date is None else _read_dates(labels, self.date)
         unit = self.data.table.unit
-        pushed = roller.push(values, times, where=lambda k: f"{unit} {batch.rows[rows[k]]}")
+        pushed = roller.push(values, labels, times, lambda k: f"{unit} {batch.rows[rows[k]]}")
         figures = pushed.figures
         self.status.update(figures["status"].tolist())
         self.without.update(pushed.without)
@@ -141,11 +139,10 @@ class RollingPass:
             both = np.r_[ends, figures[name]]
             ends[:] = np.fmin.reduce(both), np.fmax.reduce(both)
         if log is not None:
-            spans = ([str(labels[k - pushed.gone]) for k in figures[e]] for e in ("last", "first"))
+            spans = ([str(label) for label in figures[end]] for end in ("last", "first"))
             columns = (figures[name] for name in _FIGURES)
             plain = (c if c.dtype.kind in "iuf" else [str(cell) for cell in c] for c in columns)
             log.write([*([part] * len(figures["last"]) for part in key), *spans, *plain])
-        del labels[: roller.gone - pushed.gone]
         return pushed.outputs
 
 
