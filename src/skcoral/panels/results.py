@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, time
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -197,8 +196,7 @@ def _label(value: Any) -> str:
     """The label of a row as people write it: a date at midnight is a date."""
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[s]").item()
-    at_midnight = isinstance(value, datetime) and value.time() == time()
-    return str(value.date() if at_midnight else value)
+    return str(value).removesuffix(" 00:00:00")
 
 
 def warn_about_windows(warned: Warned, columns: dict[str, Any], labels: Any) -> None:

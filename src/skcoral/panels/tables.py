@@ -38,10 +38,10 @@ class Rows:
 
     def is_label(self, t: Any) -> Any:
         """Which rows have this label; a date may be text, in the time zone of the labels."""
+        import pandas as pd
+
         labels: Any = self.labels[self.order]
         if isinstance(t, str) and str(getattr(labels, "dtype", "")).startswith("datetime"):
-            import pandas as pd
-
             t = pd.to_datetime(t, errors="coerce")
             zone = getattr(labels.dtype, "tz", None)
             t = t.tz_localize(zone) if zone is not None and t.tzinfo is None else t
@@ -89,13 +89,9 @@ class Rows:
 
 def read(X: Any, *, by: Any = None, on: str | None = None) -> Rows:
     """Tell the variables of a table from its dates and groups, and sort by group."""
-    if hasattr(X, "column_names"):  # a table of Arrow's
-        X = X.to_pandas()
-    if not hasattr(X, "columns") and (hasattr(X, "toarray") or np.ndim(X) != 2):
-        what = "a sparse one" if hasattr(X, "toarray") else f"an array of shape {np.shape(X)}"
-        raise InvalidTableError(f"A dense table of rows and columns is needed; got {what}.")
-    columns = [str(name) for name in getattr(X, "columns", ())]
-    known = {*columns, *map(str, getattr(getattr(X, "index", None), "names", ()))}
+    table = _as_pandas(X)
+    columns = [str(name) for name in table.columns]
+    known = {*columns, *map(str, table.index.names)}
     by_names = (by,) if isinstance(by, str) else ()
     if isinstance(by, list | tuple) and all(isinstance(k, str) and k in known for k in by):
         by_names = tuple(by)
@@ -104,38 +100,54 @@ def read(X: Any, *, by: Any = None, on: str | None = None) -> Rows:
     if missing:
         raise InvalidArgumentError(
             f"There is no column {listing(missing)}; the table has {listing(columns)}."
-            if columns
-            else "on= and by= name columns, and an array has none: give a DataFrame."
         )
-    variables = _without(X, aside)
+    variables = table.drop(columns=[name for name in table.columns if str(name) in aside])
+    names = tuple(str(name) for name in variables.columns)
+    if not names:
+        raise InvalidTableError("The table has no columns besides dates and groups to fit.")
     check_readable(variables)
-    values, names = _numbers(variables)
-    n = len(values)
-    order: Any = np.arange(n)
-    groups: list[tuple[tuple[Any, ...], slice]] = [((), slice(0, n))]
+    check_numeric(variables)
+    values = variables.to_numpy(dtype=np.float64, na_value=np.nan)
+    check_complete(values, names, may_miss=True)
+    order: Any = np.arange(len(values))
+    groups: list[tuple[tuple[Any, ...], slice]] = [((), slice(0, len(values)))]
     if by is not None:
-        keys = [np.asarray(_column(X, name)) for name in by_names] or [_row_labels(X, by)]
+        keys = [np.asarray(_column(table, name)) for name in by_names] or [_row_labels(X, by)]
         order, groups = _sorted_groups(keys)
         by_names = by_names or ("group",)
-    labels, label, dated = _labels(X, on)
+    labels, label, dated = _labels(table, on)
+    if on is not None and _is_polars(X):
+        labels = X[on].to_numpy()  # dates stay dates, where pandas has times only
     label = free_name(label, by_names)
-    return Rows(X, names, values[order], order, labels, label, groups, by_names, dated)
+    source = table if hasattr(X, "column_names") else X
+    return Rows(source, names, values[order], order, labels, label, groups, by_names, dated)
 
 
-def _without(X: Any, names: Sequence[str]) -> Any:
-    """The table without the columns of these names, some of which may be index levels."""
-    found = [name for name in getattr(X, "columns", ()) if str(name) in names]
-    if not found:
+def _as_pandas(X: Any) -> Any:
+    """The table as a frame of pandas; columns of an array are called x0, x1 and so on."""
+    import pandas as pd
+
+    if hasattr(X, "collect"):
+        check_readable(X)  # a lazy table is refused
+    if hasattr(X, "column_names"):  # a table of Arrow's
+        return X.to_pandas()
+    if _is_polars(X):
+        return pd.DataFrame({name: X[name].to_numpy() for name in X.columns})
+    if hasattr(X, "columns"):
         return X
-    return X.drop(found) if _is_polars(X) else X.drop(columns=found)
+    if hasattr(X, "toarray") or np.ndim(X) != 2:
+        what = "a sparse one" if hasattr(X, "toarray") else f"an array of shape {np.shape(X)}"
+        raise InvalidTableError(f"A dense table of rows and columns is needed; got {what}.")
+    values = np.asarray(X)
+    return pd.DataFrame(values, columns=[f"x{j}" for j in range(values.shape[1])])
 
 
-def _column(X: Any, name: str) -> Any:
+def _column(table: Any, name: str) -> Any:
     """A column, or else an index level, by its name as text."""
-    for own in X.columns:
-        if str(own) == name:
-            return X[own] if _is_polars(X) else X[own].array
-    return X.index.get_level_values(name)
+    for label in table.columns:
+        if str(label) == name:
+            return table[label].array
+    return table.index.get_level_values(name)
 
 
 def free_name(name: str, taken: Any) -> str:
@@ -149,45 +161,25 @@ def _is_polars(X: Any) -> bool:
     return type(X).__module__.partition(".")[0] == "polars"
 
 
-def _numbers(table: Any) -> tuple[Array, tuple[str, ...]]:
-    """Values and names of the variables."""
-    if hasattr(table, "columns"):
-        names = tuple(str(name) for name in table.columns)
-    else:
-        table = np.asarray(table)
-        names = tuple(f"x{j}" for j in range(table.shape[1]))
-    if not names:
-        raise InvalidTableError("The table has no columns besides dates and groups to fit.")
-    check_numeric(table)
-    if hasattr(table, "columns") and not _is_polars(table):
-        values = table.to_numpy(dtype=np.float64, na_value=np.nan)
-    else:
-        values = (table.to_numpy() if _is_polars(table) else table).astype(np.float64)
-    check_complete(values, names, may_miss=True)
-    return values, names
-
-
-def _labels(X: Any, on: str | None) -> tuple[Any, str, bool]:
+def _labels(table: Any, on: str | None) -> tuple[Any, str, bool]:
+    """Labels of the rows, what they are called, and whether they may be dates."""
     if on is not None:
-        found = _column(X, on)
-        return (found.to_numpy() if _is_polars(X) else found), on, True
-    index = getattr(X, "index", None)
-    if index is None or callable(index):  # an array, or a polars frame
-        return np.arange(len(X)), _KEPT, False
+        return _column(table, on), on, True
+    index = table.index
     if index.nlevels > 1:
         for level in range(index.nlevels):
             values = index.get_level_values(level)
             if values.inferred_type.startswith("datetime"):
                 return values, str(index.names[level] or f"level_{level}"), True
-        return np.arange(len(X)), _KEPT, False
+        return np.arange(len(table)), _KEPT, False
     return index, str(index.name or _KEPT), index.inferred_type.startswith("datetime")
 
 
 def _row_labels(X: Any, by: Any) -> Any:
     """Labels of groups, one per row."""
-    own: Any = getattr(by, "index", None)
     index: Any = getattr(X, "index", None)
-    if hasattr(own, "equals") and hasattr(index, "equals") and not own.equals(index):
+    own: Any = getattr(by, "index", None)
+    if hasattr(index, "equals") and hasattr(own, "equals") and not own.equals(index):
         raise InvalidArgumentError(
             "by has another index than the table: give it the same one (by.reindex(X.index)), "
             "or labels in the order of the rows (by.to_numpy())."
