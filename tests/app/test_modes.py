@@ -38,7 +38,7 @@ def test_first_view_is_wine_with_a_certificate(open_app, metric, wine, conic_opt
     largest = [f"{choice.largest_correlation:.2f}" for choice in compared.choices]
     assert listed["largest |r|"].tolist() == largest
     # a closed tab is not drawn
-    assert not any("made of" in d.value for d in at.dataframe)
+    assert not any("VIF after" in d.value for d in at.dataframe)
     assert not at.code
 
 
@@ -118,14 +118,13 @@ def test_another_table_forgets_the_settings_of_the_last(bring, metric, chosen):
 
 def test_outputs_tab(open_app, wine):
     at = open_app(tab="Outputs", floor=0.9)
-    table = next(d.value for d in at.dataframe if "made of" in d.value)
+    table = next(d.value for d in at.dataframe if "VIF after" in d.value)
     result = api.decorrelate(wine.correlation, 0.9)
+    assert tuple(table.index) == wine.names
     assert np.allclose(table["fidelity"], result.fidelity)
     assert np.allclose(table["price"], result.prices)
     assert np.allclose(table["VIF before"], np.diag(np.linalg.inv(wine.correlation)))
     assert np.allclose(table["VIF after"], np.diag(np.linalg.inv(result.correlation)))
-    heaviest = wine.names[int(np.abs(result.T[:, 0]).argmax())]
-    assert table["made of"][0].split()[1] == heaviest
 
 
 def test_new_rows_are_measured_when_asked(open_app, wine):

@@ -277,12 +277,6 @@ def test_the_report_leaves_out_whole_groups(main, sites_csv, tmp_path):
     assert "For the population" not in text
 
 
-def test_the_report_of_a_dependent_table_names_options(main, dependent_csv, tmp_path):
-    page = tmp_path / "page.html"
-    main("fit", dependent_csv, "--report", page)
-    assert "--covariance LedoitWolf" in page.read_text()
-
-
 def test_the_report_repeats_the_command(coral, wine_csv, tmp_path):
     done = coral("fit", wine_csv, "--rho-min", "alcohol=0.9", "--report", "r.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -57,6 +57,8 @@ def test_status_agrees_with_what_is_called_certified(main, answer, wine_csv, tmp
     told = answer("fit", wine_csv, "--max-vif", "1.5")[1]
     assert told["certified"]
     assert told["status"] == "optimal"
+    # of the residual nothing is claimed: no bound, and no price that would follow from it
+    assert told["lower_bound"] is told["gap"] is told["prices"] is None
     said = main("fit", wine_csv, "--max-vif", "1.5")[1]
     assert said.count("Certified for these 178 rows") == 1
     assert "Nothing was written" in said

@@ -14,10 +14,8 @@ from skcoral.app.problem import Problem
 from skcoral.app.settings import current
 from skcoral.data.effects import Measured
 from skcoral.models.files import model_json
-from skcoral.show import svg
-from skcoral.show.report.facts import top_sources
+from skcoral.show import sentences, svg
 from skcoral.stability import ConfidentFloors
-from skcoral.tables.transforming import output_figures
 from skcoral.workflow.fit import Fit
 
 _TABS = ("Correlations", "Outputs", "Downloads")
@@ -50,37 +48,38 @@ def _correlations(found: Measured) -> None:
 def _outputs(fit: Fit) -> None:
     import pandas as pd
 
-    result, found = fit.model.result_, fit.measured
-    made_of = [
-        " ".join(f"{value:+.2f} {result.names[i]}" for i, value in top_sources(result.T, j))
-        for j in range(len(result.names))
-    ]
-    digits = {"fidelity": 4, "weighted fidelity": 4, "floor": 4, "price": 3}
-    digits |= {"largest residual": 4, "VIF before": 2, "VIF after": 2}
-    columns = {"output": list(result.names), **output_figures(result, found), "made of": made_of}
+    result, measured = fit.model.result_, fit.measured
+    columns: dict[str, tuple[Any, int]] = {  # figures of each output, and their decimals
+        "weighted fidelity" if measured.weighted else "fidelity": (measured.fidelity, 4),
+        "floor": (result.rho_min, 4),
+        "price": (result.prices, 3),
+        "largest residual": (measured.residual, 4),
+        "VIF before": (measured.vif_before, 2),
+        "VIF after": (measured.vif, 2),
+    }
     if np.ptp(result.rho_min) == 0:
         del columns["floor"]  # the slider shows it
+    explained = "VIF: variance inflation factor, 1 at best."
+    if sentences.minimises_residual(result):
+        explained += " Price: what one more unit of this floor would add to the least residual."
+    else:
+        del columns["price"]
     st.dataframe(
-        pd.DataFrame(columns),
-        hide_index=True,
+        pd.DataFrame({name: values for name, (values, _) in columns.items()}, result.names),
         # All rows of a table of usual size: one scrollbar is enough.
         height=38 + 35 * min(len(result.names), 20),
         column_config={
-            name: st.column_config.NumberColumn(format=f"%.{count}f")
-            for name, count in digits.items()
+            name: st.column_config.NumberColumn(format=f"%.{digits}f")
+            for name, (_, digits) in columns.items()
         },
     )
-    st.caption(
-        "Made of: coefficients on the standardised sources, largest first. Price: what one more "
-        "unit of this floor would add to the least possible residual. VIF: variance inflation "
-        "factor, 1 at best."
-    )
+    st.caption(explained)
     if hasattr(fit.model, "confidence_"):
         _population(fit.model.confidence_)
     top = float(np.abs(result.T).max()) or 1.0
     with st.columns([3, 2])[0]:
         show_picture(svg.heat_map(result.T, result.names, "Coefficients", top=top))
-        st.caption("The transformation: each column is an output, each row a source.")
+        st.caption("The transformation: each column is an output, each row a standardised source.")
 
 
 def _population(sure: ConfidentFloors) -> None:

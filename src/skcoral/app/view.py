@@ -21,7 +21,6 @@ from skcoral.app.problem import (
 from skcoral.app.settings import EXPLAINED, LIMITED, MODES, bound, current
 from skcoral.core import measures
 from skcoral.core.results import Decorrelation, Threshold
-from skcoral.core.solution import VifLimit
 from skcoral.data.effects import Measured, rounded_down, vif_text
 from skcoral.show import sentences, svg
 from skcoral.show.pictures import FidelityDisplay, FrontierDisplay, HoldoutDisplay
@@ -140,7 +139,7 @@ def _frontier(
     said = [sentences.threshold(threshold, result)]
     if not problem.data.estimate.is_about_rows:
         said.append("The curve and its points are about that matrix.")
-    if result.status != "exact" and not isinstance(result.goal, VifLimit):
+    if result.status != "exact" and sentences.minimises_residual(result):
         gap = max(result.gap, 0.0)
         said.append(f"The gap between the residual and its proved lower bound is {gap:.2g}.")
     if curve is None:
@@ -173,16 +172,12 @@ def _say(problem: Problem, fit: Fit, chosen: dict[str, Any]) -> None:
     """
     result = fit.model.result_
     plain_case = result.is_certified and result.notes.is_about_rows
-    told = [
-        sentences.goal(result),
-        result.notes.confidence,
-        *problem.data.choices(),
-        sentences.unfloored(result, chosen.get("rho_min")),
-    ]
+    certificate, *told = sentences.proved(result)
+    told += [*problem.data.choices(), sentences.unfloored(result, chosen.get("rho_min"))]
     doubtful = doubts(problem)
-    body = f"**{plain(fit.measured.headline())}**\n\n{plain(sentences.certificate(result))}\n"
+    body = f"**{plain(fit.measured.headline())}**\n\n{plain(certificate)}\n"
     body += "".join(f"\n- {plain(line, 1200)}" for line in told if line)
-    certified = st.info if doubtful else st.success
+    certified = st.info if doubtful or problem.deficiency is not None else st.success
     (certified if plain_case else st.warning)(body)
     if doubtful:
         st.warning("\n".join(f"- {plain(line, 1200)}" for line in doubtful))

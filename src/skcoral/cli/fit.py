@@ -14,7 +14,8 @@ from skcoral.cli import console
 from skcoral.cli.loading import floors_by_name, load, notes, read_support, record
 from skcoral.cli.outputs import all_or_none, check_ending, check_output, destination
 from skcoral.cli.parser import UsageError, spelled
-from skcoral.cli.run import NOT_CERTIFIED, OK, in_options
+from skcoral.cli.run import NOT_CERTIFIED, OK
+from skcoral.core.display import number
 from skcoral.estimator.settings import check_target
 from skcoral.models import save_model
 from skcoral.show import sentences
@@ -26,8 +27,6 @@ from skcoral.workflow.opening import check_rows
 #: Columns that a report may have: it compares all pairs of them, twice, and draws a curve.
 _MOST_REPORTED = 10_000
 _LONGEST_TABLE = 60  # variables that are listed one by one
-#: What is told of a result as it is.
-_OF_RESULT = ("criterion", "objective", "lower_bound", "gap", "rank", "status")
 
 
 class FailedCheckError(UsageError):
@@ -129,7 +128,7 @@ def _notes(fitted: Fit, options: Namespace) -> list[str]:
     passed = [name or "the row labels" for name in data.passed_through if name not in aside]
     if data.matrix is None and passed:
         told.append(f"Columns left as they were: {console.listing(passed)}.")
-    told.append(result.notes.rounding)
+    told += [result.notes.rounding, sentences.unfloored(result, fitted.model.rho_min)]
     groups = data.suggested_groups if options.confidence and not options.groups else None
     if groups is not None:
         told.append(sentences.clusters(groups, f"add --groups {shlex.quote(groups[0])}"))
@@ -151,14 +150,6 @@ def _layout(fitted: Fit, options: Namespace) -> str:
     return said + " Each stands beside its source, as NAME_d." * options.keep_sources
 
 
-def _no_floor(fitted: Fit) -> str:
-    """Which variables have no floor."""
-    asked = fitted.model.rho_min
-    told = sentences.unfloored(fitted.model.result_, asked)
-    whose = "variables" if asked is None else "others"
-    return f"{told} For a floor of all {whose} add --rho-min NUMBER." if told else ""
-
-
 def _record(fitted: Fit, told: list[str], written: list[str]) -> dict[str, Any]:
     """The result for machines."""
     data, model, measured = fitted.data, fitted.model, fitted.measured
@@ -167,6 +158,8 @@ def _record(fitted: Fit, told: list[str], written: list[str]) -> dict[str, Any]:
     th = None if result.deficiency else model.threshold_
     sure = getattr(model, "confidence_", None)
     confidence = sure and {"sentence": sure.sentence(), **sure.to_frame().to_dict()}
+
+    bounded = sentences.minimises_residual(result)
 
     def by_name(values: Any) -> dict[str, float]:
         return dict(zip(result.names, np.asarray(values).tolist(), strict=True))
@@ -182,15 +175,20 @@ def _record(fitted: Fit, told: list[str], written: list[str]) -> dict[str, Any]:
             "is_about_rows": result.notes.is_about_rows,
             "min_fidelity": result.min_fidelity,
         },
-        "notes": [*told, *filter(None, [_no_floor(fitted)])],
+        "notes": told,
         "passed_through": [] if data.matrix is not None else list(data.passed_through),
-        **{name: getattr(result, name) for name in _OF_RESULT},
+        "criterion": result.criterion,
+        "objective": result.objective,
+        "lower_bound": result.lower_bound if bounded else None,
+        "gap": result.gap if bounded else None,
+        "rank": result.rank,
+        "status": result.status,
         "certified": result.is_certified,
         "threshold": th and {"value": th.value, "lower": th.lower, "upper": th.upper},
         "confidence": confidence,
         "fidelity": by_name(measured.fidelity),
         "rho_min": by_name(result.rho_min),
-        "prices": by_name(result.prices),
+        "prices": by_name(result.prices) if bounded else None,
         "written": written,
     }
 
@@ -201,28 +199,24 @@ def _show(fitted: Fit, options: Namespace, told: list[str], written: list[str]) 
     result = model.result_
     certified = result.is_certified and result.notes.is_about_rows
     console.say(measured.headline(), "green" if certified else "yellow", stderr=stderr)
-    threshold = in_options(sentences.rank(result))
+    threshold = sentences.rank(result)
     if not result.deficiency:
         threshold = sentences.threshold(model.threshold_, result)
-    proved = (sentences.certificate(result), sentences.goal(result), result.notes.confidence)
-    more = (_no_floor(fitted), threshold)
-    console.say_each((*proved, *told, *more), stderr=stderr)
+    console.say_each((*sentences.proved(result), *told, threshold), stderr=stderr)
     console.say("", stderr=stderr)
     shown = range(len(result.names))
     if len(shown) > _LONGEST_TABLE:
         shown = np.argsort(measured.fidelity, kind="stable")[:_LONGEST_TABLE].tolist()
-    rows = [
-        (
-            result.names[j],
-            console.number(measured.fidelity[j]),
-            console.number(result.rho_min[j]),
-            sentences.price(result.prices[j]),
-            console.number(measured.residual[j]),
-        )
-        for j in shown
-    ]
-    fidelity = "weighted fidelity" if measured.weighted else "fidelity"
-    console.table(("variable", fidelity, "floor", "price", "residual"), rows, stderr=stderr)
+    columns = {
+        "weighted fidelity" if measured.weighted else "fidelity": map(number, measured.fidelity),
+        "floor": map(number, result.rho_min),
+        "price": map(sentences.price, result.prices),
+        "residual": map(number, measured.residual),
+    }
+    if not sentences.minimises_residual(result):
+        del columns["price"]
+    rows = list(zip(result.names, *columns.values(), strict=True))
+    console.table(("variable", *columns), [rows[j] for j in shown], stderr=stderr)
     if len(shown) < len(result.names):
         more_rows = len(result.names) - len(shown)
         console.say(f"and {more_rows:,} more, none weaker (--json lists all).", stderr=stderr)

@@ -15,7 +15,7 @@ from skcoral.cli import console
 from skcoral.cli.loading import load, notes
 from skcoral.cli.loading import record as record_of
 from skcoral.cli.parser import arguments
-from skcoral.cli.run import NOT_CERTIFIED, OK, in_options, without
+from skcoral.cli.run import NOT_CERTIFIED, OK, without
 from skcoral.cli.threshold import describe_threshold, say_threshold, weight_text
 from skcoral.core.display import short, shortened
 from skcoral.core.linalg import inflation_factors
@@ -60,7 +60,7 @@ def _dependence(data: Dataset) -> dict[str, Any]:
     assert deficiency is not None
     return {
         "dependent": [str(r) for r in deficiency.relations] or [deficiency.explain()],
-        "reason": in_options(deficiency.explain()),
+        "reason": deficiency.explain(),
         "redundant": deficiency.redundant,
         "rank": deficiency.rank,
         "least_residual": welch(len(data.names), deficiency.rank),

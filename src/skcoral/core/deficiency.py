@@ -18,7 +18,7 @@ from skcoral.exceptions import InvalidCorrelationError, SingularCorrelationError
 # eigenvectors and not part of the relation.
 _NEGLIGIBLE = 1e-6
 _EARLIER = 1e-7  # by how much one variable is preferred to the next
-_SHRINKAGE = "shrinkage (of rows: covariance='LedoitWolf')"
+_SHRINKAGE = "shrunk correlations (such as those of LedoitWolf)"
 _SHOWN = 6  # terms of a relation before the rest is summed up in words
 _SHORT = 4  # variables of a relation that few rows would hardly show by chance
 
@@ -131,7 +131,7 @@ class Deficiency:
         return (
             f"{reason}. {p} outputs in {r} dimension{'s' if r > 1 else ''} cannot all be "
             f"uncorrelated: the least sum of squared correlations between them is "
-            f"{welch(p, r):.6g}. Exact decorrelation of all {p} would need {remedy}."
+            f"{welch(p, r):.6g}. Full rank would take {remedy}."
             f"{new * self.few_rows}"
         )
 

@@ -26,10 +26,19 @@ def summary(result: Decorrelation) -> str:
     Floor 0.95 for every variable, mean fidelity 0.9500, status optimal.
     """
     measured = result.measured
-    lines = [] if measured is None else [measured.headline()]
-    more = [rank(result), result.notes.confidence]
-    said = [*lines, certificate(result), goal(result), details(result), *more]
+    headline = "" if measured is None else measured.headline()
+    said = [headline, *proved(result), details(result), rank(result)]
     return "\n".join(line for line in said if line)
+
+
+def proved(result: Decorrelation) -> list[str]:
+    """What is certified, how good the floor is, and what holds for the population."""
+    return [certificate(result), goal(result), result.notes.confidence]
+
+
+def minimises_residual(result: Decorrelation) -> bool:
+    """Whether bound, gap and prices are about the answer; a limit on the VIF minimises none."""
+    return not isinstance(result.goal, VifLimit)
 
 
 def windows(before: object, after: object, fidelity: object, threshold: object) -> str:

@@ -8,8 +8,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from skcoral.core.results import Decorrelation
-from skcoral.data.effects import Measured
 from skcoral.estimator.rows import named_rows
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.tables.arrow_arrays import selected
@@ -104,16 +102,3 @@ def write_matrix(
     writer = table_writer(stream, names, path=path, like=like)
     writer.write([list(rows), *np.asarray(values, dtype=np.float64).T])
     writer.close()
-
-
-def output_figures(result: Decorrelation, measured: Measured) -> dict[str, Any]:
-    """Figures of each output by name: what it keeps and what it costs, VIFs where they compare."""
-    figures = {
-        "weighted fidelity" if measured.weighted else "fidelity": measured.fidelity,
-        "floor": result.rho_min,
-        "price": result.prices,
-        "largest residual": measured.residual,
-    }
-    if len(measured.vif_before) == len(measured.vif):
-        figures |= {"VIF before": measured.vif_before, "VIF after": measured.vif}
-    return figures

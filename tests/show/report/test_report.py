@@ -117,6 +117,16 @@ def test_numbers_are_those_of_the_result(wine_facts, wine_page, wine, conic_opti
         row = next(line for line in text.split("<tr>") if f">{name}</bdi></td><td>{f:.4f}" in line)
         assert f"<td>{price:.4g}</td>" in row
         assert f">{name}</bdi></td><td>{inflation:.2f}</td>" in text
+    T = wine_facts.result.T  # what an output is made of, the largest coefficients first
+    made_of = text.partition("What each output is made of")[2].split("<tr>")[2:]
+    for row, column in zip(made_of, T.T, strict=True):
+        largest = np.argsort(-np.abs(column))[:4]
+        assert [float(x) for x in re.findall(r" (\d\.\d{3})", row)] == pytest.approx(
+            np.abs(column[largest]), abs=6e-4
+        )
+        terms = re.findall(r"<bdi title=\"(.*?)\"", row)[1:]
+        assert terms == [wine.names[i] for i in largest]
+        assert "and 9 smaller" in row
 
 
 def test_groups_are_held_out_whole_and_said(wine):
@@ -244,14 +254,6 @@ def test_supports_are_not_called_exact(wine):
     assert coral.result_.objective > 1  # most pairs stay as they are
     assert "<dt>goal</dt><dd>the least residual within the support (no floor given)</dd>" in text
     assert "The curve is for unrestricted coefficients." in text
-
-
-def test_outputs_are_made_of_their_largest_coefficients():
-    T = np.array([[0.5, 0.0], [-2.0, 0.0], [1.0, 3.0]])
-    from skcoral.show.report.facts import top_sources
-
-    assert top_sources(T, 0, limit=2) == [(1, -2.0), (2, 1.0)]
-    assert top_sources(T, 1) == [(2, 3.0)]
 
 
 @pytest.mark.parametrize("page", ["wine_page", "evil_page"])

@@ -121,12 +121,6 @@ class FrontierDisplay(_style.Display):
         rho, objective = self.rho_min[order], self.objective[order]
         marked = [*self.points.values(), *([self.chosen] if self.chosen is not None else [])]
         start = max(0.0, min(self.threshold, rho[0], *(x for x, _ in marked), 1.0) - 0.04)
-
-        def beside(x: float) -> dict[str, Any]:
-            """Text towards the wider side of ``x``."""
-            left = x < start + 0.55 * (1.0 - start)
-            return {"fontsize": 9, "color": _style.INK, "ha": "left" if left else "right"}
-
         top = max(float(objective.max()), *(y for _, y in self.points.values()), 1e-12)
         ax.plot(*self._line(rho, objective, start), color=_style.BLUE, linewidth=1.5, zorder=3)
         # The line between the points is drawn, not solved for: the points say where it was.
@@ -134,10 +128,8 @@ class FrontierDisplay(_style.Display):
             rho, objective, linestyle="", marker="o", markersize=4.5, color=_style.BLUE,
             label=f"least possible ({len(rho)} solved)", zorder=3.2, clip_on=False,
         )  # fmt: skip
-        ax.axvline(self.threshold, color=_style.INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
-        text = beside(self.threshold)
-        shift = 0.008 if text["ha"] == "left" else -0.008
-        ax.text(self.threshold + shift, 1.02 * top, self.threshold_label, va="bottom", **text)
+        dashes: Any = {"linestyle": (0, (4, 3)), "label": self.threshold_label}
+        ax.axvline(self.threshold, color=_style.INK, linewidth=1, zorder=1, **dashes)
         styles = {
             "ZCA-cor": ("D", _style.ORANGE),
             "PCA": ("s", _style.GREY),
@@ -151,28 +143,25 @@ class FrontierDisplay(_style.Display):
             )  # fmt: skip
         if self.chosen is not None:
             x, y = self.chosen
-            # a shape and a colour that no other point has
-            ax.scatter(
-                [x], [y], s=170, marker="*", color=_style.YELLOW, edgecolors=_style.INK,
-                linewidths=0.8, label="chosen", zorder=5,
-            )  # fmt: skip
-            told = f"weakest fidelity {x:.3f}, residual {y if y > 1e-12 else 0:.4g}"
+            chosen = f"chosen: fidelity {x:.3f}, residual {y if y > 1e-12 else 0:.4g}"
             price = self.chosen_price
             if price is not None:
-                told += f"\nprice {price:.3g} per unit of floor"
+                chosen += f"\nprice {price:.3g} per unit of floor"
                 if 0 < price < np.inf:
                     reach = np.array([-1, 1]) * min(0.06, 0.25 * top / price, max(1.0 - x, 0.0))
                     tangent = (x + reach, y + price * reach)
                     ax.plot(*tangent, color=_style.YELLOW, linewidth=1.5, zorder=3.5)
-            box = {"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5}
-            text = beside(x)
-            offset = (12, 24) if text["ha"] == "left" else (-12, 10)
-            ax.annotate(told, (x, y), textcoords="offset points", xytext=offset, bbox=box, **text)
+            # a shape and a colour that no other point has
+            ax.scatter(
+                [x], [y], s=170, marker="*", color=_style.YELLOW, edgecolors=_style.INK,
+                linewidths=0.8, label=chosen, zorder=5,
+            )  # fmt: skip
         ax.set_xlim(start, 1.005)
         ax.set_ylim(-0.03 * top, 1.1 * top)
         ax.set_xlabel("floor: fidelity that every output keeps at least")
         ax.set_ylabel(CRITERIA.get(self.criterion, self.criterion))
-        ax.legend(loc="upper left", bbox_to_anchor=(0.01, 0.93), frameon=False, fontsize=9)
+        # Numbers stand in the legend, which finds room: beside their marks they cover the curve.
+        ax.legend(loc="best", fontsize=9, facecolor="white", edgecolor="none", framealpha=0.85)
         _style.hide_spines(ax)
 
 

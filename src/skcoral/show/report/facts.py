@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from sklearn.base import clone
 
 from skcoral import certificates
 from skcoral.core.arrays import Array
-from skcoral.core.lowrank import LowRankTransform
 from skcoral.core.results import Decorrelation, Threshold
 from skcoral.data.effects import Measured
 from skcoral.show import sentences
@@ -229,19 +227,3 @@ def _affordable(steps: Sequence[tuple[int, int]], p: int) -> int:
 def _is_quick(result: Decorrelation) -> bool:
     """Whether dozens of further solutions take seconds: not of wide tables."""
     return not result.deficiency or result.rank**2 * len(result.names) < _QUICK
-
-
-def column_of(T: Any, j: int) -> Array:
-    """One column of a transformation, also of one that is kept as factors."""
-    if not isinstance(T, LowRankTransform):
-        return np.asarray(T[:, j])
-    column = T.left @ T.right[:, j]
-    column[j] += 1.0
-    return np.asarray(column)
-
-
-def top_sources(T: Any, j: int, limit: int = 4) -> list[tuple[int, float]]:
-    """The sources with the largest coefficients in output j, largest first."""
-    column = column_of(T, j)
-    order = np.argsort(-np.abs(column), kind="stable")[:limit]
-    return [(int(i), float(column[i])) for i in order if column[i] != 0.0]

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from skcoral.core.arrays import Array
+from skcoral.core.display import number, printable
+from skcoral.core.lowrank import LowRankTransform
 from skcoral.core.results import Decorrelation
 from skcoral.core.solution import Budget, VifLimit
 from skcoral.core.validation import listing
@@ -19,13 +21,13 @@ from skcoral.data.effects import spread_of_sizes, strongest_pairs
 from skcoral.estimator.rows import column_names
 from skcoral.show import sentences, svg
 from skcoral.show.pictures import FrontierDisplay
-from skcoral.show.report.facts import ReportFacts, column_of, top_sources
-from skcoral.show.report.templating import fill
+from skcoral.show.report.facts import ReportFacts
 
 MOST_CELLS = 300  # variables whose correlations can be read as a square of cells
 MOST_ROWS = 100  # outputs that are listed where there are more
 _MARKS = {"ZCA-cor": "diamond", "PCA": "square"}
 _PAIRS = 15  # of the many that have no picture
+_TERMS = 4  # coefficients of an output that are written out
 _EDGES = np.array([0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
 _VERSIONS = ("scikit-coral", "numpy", "scipy", "scikit-learn")
 
@@ -61,24 +63,22 @@ def render(facts: ReportFacts) -> str:
         tables["floors_kept"] = (held.fidelity_fitted >= result.rho_min - 1e-9).all()
         tables["fitted"] = held.fidelity_fitted.mean(axis=0).round(4)
         tables["new"] = held.fidelity_new.mean(axis=0).round(4)
-    return fill(
-        "report.html",
-        kind="decorrelation report",
-        title=facts.title,
+    return _template().render(
         facts=facts,
         result=result,
         measured=measured,
         sure=getattr(facts.estimator, "confidence_", None),
-        sentences=sentences,
+        price=sentences.price,
+        priced=sentences.minimises_residual(result),
         about_rows=about_rows,
         state=("" if plain else " open") if facts.passed else " failed",
-        promise=" ".join(filter(None, (sentences.certificate(result), sentences.goal(result)))),
+        promise=" ".join(filter(None, sentences.proved(result)[:2])),
         asked=[
             *_asked(facts.estimator, result),
             *([("outcome", f"{facts.outcome}, not among the variables")] if facts.outcome else []),
         ],
         certificate=_certificate(facts),
-        warnings=_warnings(facts),
+        warnings=_warnings(facts.estimator, result),
         listed=listed,
         sources=list(enumerate(sources)),
         one_to_one=len(measured.vif_before) == len(measured.vif),
@@ -90,6 +90,31 @@ def render(facts: ReportFacts) -> str:
         **tables,
         **_correlations(facts, sources),
     )
+
+
+def _template() -> Any:
+    """The page to be filled in; no text from the data can become an element."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("skcoral.show.report"),
+        autoescape=True,
+        finalize=_shown,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": number, "percent": _percent}
+    return environment.get_template("report.html")
+
+
+def _shown(value: Any) -> Any:
+    """Text without the control characters that it may have; markup as it is."""
+    return printable(value, keep="\n") if type(value) is str else value
+
+
+def _percent(share: float) -> str:
+    return f"{100 * min(max(share, 0.0), 1.0):.1f}%"
 
 
 def _listed(facts: ReportFacts) -> list[tuple[int, str]]:
@@ -104,7 +129,7 @@ def _listed(facts: ReportFacts) -> list[tuple[int, str]]:
 def _certificate(facts: ReportFacts) -> list[tuple[str, str]]:
     result, th = facts.result, facts.threshold
     known = [("status", sentences.status(result))]
-    if not isinstance(result.goal, VifLimit):  # within which no residual is minimised
+    if sentences.minimises_residual(result):
         known.insert(0, ("lower bound", f"{max(result.lower_bound, 0.0):.9g}"))
         known.insert(1, ("gap", f"{max(result.gap, 0.0):.1e}"))
     if th is not None:
@@ -185,16 +210,24 @@ def _made_of(
     facts: ReportFacts, sources: Sequence[str], j: int, name: str
 ) -> tuple[str, list[tuple[str, float]], int]:
     """An output, its largest coefficients, and how many others there are."""
-    terms = [(sources[i], weight) for i, weight in top_sources(facts.result.T, j)]
-    return name, terms, int(np.count_nonzero(column_of(facts.result.T, j))) - len(terms)
+    T = facts.result.T
+    if isinstance(T, LowRankTransform):
+        column = T.left @ T.right[:, j]
+        column[j] += 1.0
+    else:
+        column = np.asarray(T[:, j])
+    used = int(np.count_nonzero(column))
+    largest = np.argsort(-np.abs(column), kind="stable")[: min(used, _TERMS)]
+    terms = [(sources[int(i)], float(column[i])) for i in largest]
+    return name, terms, used - len(terms)
 
 
 def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
     sure = getattr(estimator, "confidence_", None)
     floors = result.rho_min if sure is None else sure.rho_min
-    if getattr(estimator, "max_vif", None) is not None:
+    if estimator.max_vif is not None:
         goal = f"the highest common fidelity with no VIF above {estimator.max_vif:g}"
-    elif getattr(estimator, "max_correlation", None) is not None:
+    elif estimator.max_correlation is not None:
         goal = f"the highest common fidelity with no |r| above {estimator.max_correlation:g}"
     elif estimator.budget is not None:
         goal = f"the highest common fidelity with at most {estimator.budget:g} residual"
@@ -233,19 +266,16 @@ def _without_floors(estimator: Any, result: Decorrelation) -> str:
     return "exact decorrelation with the highest common fidelity"
 
 
-def _warnings(facts: ReportFacts) -> list[str]:
-    estimator, result = facts.estimator, facts.result
-    rank = sentences.rank(result)
-    if facts.command:  # beside a command, an argument of Python is spelled as its option
-        rank = rank.replace("covariance='LedoitWolf'", "--covariance LedoitWolf")
-    out = [said for said in (rank, result.notes.guarantee) if said]
+def _warnings(estimator: Any, result: Decorrelation) -> list[str]:
+    """What limits the answer: the rank, what the guarantee is about, how few the rows are."""
+    said = [sentences.rank(result), result.notes.guarantee]
     n, p = estimator.n_samples_seen_, len(estimator.correlation_)
     if 0 < n < 10 * p:
-        out.append(
+        said.append(
             f"There are {n} rows for {p} variables: correlations are uncertain, and fidelities "
             "on new rows will differ."
         )
-    return out
+    return list(filter(None, said))
 
 
 def _versions() -> list[tuple[str, str]]:
