@@ -52,7 +52,7 @@ numpydoc_xref_aliases = {
     for home, names in {
         "": ["CORAL"],
         "core.results.": ["Threshold", "Decorrelation", "Frontier", "Certificate"],
-        "choosing.": ["FloorComparison", "Recommendation", "Choice"],
+        "choosing.": ["FloorComparison", "Choice"],
         "certificates.": ["Check", "CertificateFile", "Claim"],
         "solvers.support.": ["DegreesOfFreedom", "Exactness"],
         "baselines.": ["Baseline"],

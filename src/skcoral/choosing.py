@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -68,32 +69,6 @@ class Choice:
         return MOST_VIF * (1.0 - _ROUNDING) < self.largest_vif < np.inf
 
 
-@dataclass(frozen=True)
-class Recommendation(Choice):
-    """A floor at which no two outputs correlate by more than 0.5 and no VIF exceeds 2.
-
-    Where variables depend on each other every VIF is infinite, and only correlations count.
-
-    Attributes
-    ----------
-    rho_min : float
-        The floor, with three decimals.
-    largest_correlation, largest_vif, min_fidelity, mean_fidelity : float
-        Of the outputs at this floor.
-    above : Choice or None
-        What a floor higher by 0.001 gives, which exceeds a limit; None where the variables
-        themselves are within the limits, so that nothing needs to be changed.
-
-    Examples
-    --------
-    >>> best = compare_floors([[1.0, 0.8], [0.8, 1.0]]).recommended
-    >>> best.rho_min, round(best.largest_correlation, 3), best.above.correlates
-    (0.979, 0.494, True)
-    """
-
-    above: Choice | None = None
-
-
 @dataclass(frozen=True, repr=False)
 class FloorComparison(Shown):
     """What usual floors give for one matrix, and which floor is recommended.
@@ -102,8 +77,13 @@ class FloorComparison(Shown):
     ----------
     choices : tuple of Choice
         From ρ★ upwards, the recommended floor among them.
-    recommended : Recommendation or None
-        None where two outputs correlate by more than 0.5, or a VIF exceeds 2, at every floor.
+    recommended : Choice or None
+        The highest floor, with three decimals, at which no two outputs correlate by more than 0.5
+        and no VIF exceeds 2: one where the variables themselves are within these limits, None where
+        no floor is. Where variables depend on each other every VIF is infinite, and only
+        correlations count.
+    above : Choice or None
+        What a floor higher by 0.001 gives, which exceeds a limit; None where no higher one is left.
     largest_correlation_before, largest_vif_before : float
         Those of the variables themselves.
     dependent : str
@@ -117,12 +97,13 @@ class FloorComparison(Shown):
     Examples
     --------
     >>> compared = compare_floors([[1.0, 0.8], [0.8, 1.0]])
-    >>> compared.recommended.rho_min, round(compared.largest_vif_before, 2)
-    (0.979, 2.78)
+    >>> compared.recommended.rho_min, compared.above.correlates
+    (0.979, True)
     """
 
     choices: tuple[Choice, ...]
-    recommended: Recommendation | None
+    recommended: Choice | None
+    above: Choice | None
     largest_correlation_before: float
     largest_vif_before: float
     dependent: str = ""
@@ -131,26 +112,26 @@ class FloorComparison(Shown):
 
     def sentence(self) -> str:
         """The recommendation: what it gives, what the next floor would exceed, what else to do."""
-        best = self.recommended
+        best, above = self.recommended, self.above
         if best is None:
             more = "" if self.dependent else f", or a VIF exceeds {MOST_VIF:g},"
             said = [
                 f"No floor is recommended: two outputs correlate by more than {MOST_CORRELATION:g}"
                 f"{more} at every floor compared."
             ]
-        elif best.above is None:
+        elif above is None:
             more = "" if self.dependent else f" and no VIF exceeds {MOST_VIF:g}"
             said = [f"No two variables correlate by more than {MOST_CORRELATION:g}{more}."]
             if not self.dependent:
                 said.append("Decorrelate them only where no correlation at all may remain (ρ★).")
         else:
             more = f", the largest VIF {vif_text(best.largest_vif)}"
-            exceeded = [f"a correlation exceeds {MOST_CORRELATION:g}"] * best.above.correlates
-            exceeded += [f"a VIF exceeds {MOST_VIF:g}"] * best.above.inflates
+            exceeded = [f"a correlation exceeds {MOST_CORRELATION:g}"] * above.correlates
+            exceeded += [f"a VIF exceeds {MOST_VIF:g}"] * above.inflates
             said = [
                 f"Recommended: floor {best.label}. The largest correlation left is "
                 f"{best.largest_correlation:.2f}{'' if self.dependent else more}.",
-                f"At {best.above.label} {' and '.join(exceeded)}.",
+                f"At {above.label} {' and '.join(exceeded)}.",
             ]
             if best.min_fidelity < OWN_VARIABLE:
                 said.append(
@@ -215,16 +196,16 @@ def compare_floors(
         warnings.simplefilter("ignore", SingularCorrelationWarning)
         matrix = check_matrix(R, on_singular="solve")
         th = api.threshold(matrix) if threshold is None else threshold
-        solved = _Solved(matrix, th.value, measure)
+        choice_at = _choices(matrix, th.value, measure)
         floors = [floor for floor in floors if floor > th.value]
-        choices = [solved.at(rho_min) for rho_min in (None, *floors)]
-        recommended = _recommended(solved, floors)
+        choices = [choice_at(rho_min) for rho_min in (None, *floors)]
+        recommended, above = _recommended(choice_at, [th.value, *floors])
         offered: dict[str, Any] = {}
         if measure is None and (recommended is None or recommended.min_fidelity < OWN_VARIABLE):
             offered = _leave_out(matrix)
-    if recommended is not None:
-        choices = [c for c in choices if c.rho_min != recommended.rho_min] + [recommended]
-    before, dependent = solved.at(1.0), ""
+    if recommended is not None and recommended not in choices:
+        choices.append(recommended)
+    before, dependent = choice_at(1.0), ""
     if matrix.deficiency is not None:
         dependent = "some columns are determined by others"
         if matrix.deficiency.few_rows:
@@ -232,6 +213,7 @@ def compare_floors(
     return FloorComparison(
         tuple(sorted(choices, key=lambda choice: (choice.rho_min is not None, choice.floor))),
         recommended,
+        above,
         before.largest_correlation,
         before.largest_vif,
         dependent,
@@ -239,38 +221,28 @@ def compare_floors(
     )
 
 
-class _Solved:
-    """Choices of one matrix, each solved once."""
+def _choices(
+    matrix: Matrix, threshold: float, measure: Callable[[Decorrelation], Measured] | None
+) -> Callable[[float | None], Choice]:
+    """What a floor gives: the answer of ``decorrelate``, and so of the command, solved once."""
+    nearest: Decorrelation | None = None
 
-    def __init__(
-        self, matrix: Matrix, threshold: float, measure: Callable[[Decorrelation], Measured] | None
-    ) -> None:
-        self.matrix, self.threshold = matrix, threshold
-        self._measure = measure
-        self._known: dict[float | None, Choice] = {}
-        self._warm: Decorrelation | None = None
-
-    def at(self, rho_min: float | None) -> Choice:
-        """What a floor gives: the answer of ``decorrelate``, and so of the command."""
-        if rho_min not in self._known:
-            # Of a singular matrix there may be several optima, and the start decides between them.
-            warm = self._warm if self.matrix.deficiency is None and rho_min is not None else None
-            result = api.decorrelate(self.matrix, rho_min, warm=warm)
-            self._warm = result
-            self._known[rho_min] = self._choice(rho_min, result)
-        return self._known[rho_min]
-
-    def _choice(self, rho_min: float | None, result: Decorrelation) -> Choice:
+    @cache
+    def choice_at(rho_min: float | None) -> Choice:
+        nonlocal nearest
+        # Of a singular matrix there may be several optima, and the start decides between them.
+        warm = nearest if matrix.deficiency is None and rho_min is not None else None
+        result = nearest = api.decorrelate(matrix, rho_min, warm=warm)
         correlation = float(largest_residuals(result.correlation).max(initial=0.0))
         vif = np.inf if result.deficiency else inflation_factors(result.correlation).max()
         fidelity = result.fidelity
-        if self._measure is not None:
-            measured = self._measure(result)
+        if measure is not None:
+            measured = measure(result)
             correlation, vif = measured.largest_correlation, measured.largest_vif
             fidelity = measured.fidelity
         return Choice(
             rho_min=rho_min,
-            floor=self.threshold if rho_min is None else rho_min,
+            floor=threshold if rho_min is None else rho_min,
             largest_correlation=correlation,
             largest_vif=float(vif),
             min_fidelity=float(fidelity.min()),
@@ -278,27 +250,30 @@ class _Solved:
             status=result.status,
         )
 
+    return choice_at
 
-def _recommended(solved: _Solved, floors: list[float]) -> Recommendation | None:
-    """The last floor within the limits, by bisection between two of those that are compared."""
+
+def _recommended(
+    choice_at: Callable[[float | None], Choice], floors: list[float]
+) -> tuple[Choice | None, Choice | None]:
+    """The last floor within the limits and the next one, by bisection between those compared."""
 
     def within(step: int) -> bool:
-        choice = solved.at(step / _STEPS)
+        choice = choice_at(step / _STEPS)
         return not (choice.correlates or choice.inflates)
 
-    ends = {rounded_down(floor, 3) for floor in (solved.threshold, *floors)}
-    steps = sorted({_STEPS, *(round(end * _STEPS) for end in ends)})
+    steps = sorted({_STEPS, *(round(rounded_down(floor, 3) * _STEPS) for floor in floors)})
     fits = [within(step) for step in steps]
     if not any(fits):
-        return None
+        return None, None
     if fits[-1]:
-        return Recommendation(**vars(solved.at(1.0)))
+        return choice_at(1.0), None
     last = max(k for k, fit in enumerate(fits) if fit)
     low, high = steps[last], steps[last + 1]
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if within(middle) else (low, middle)
-    return Recommendation(**vars(solved.at(low / _STEPS)), above=solved.at(high / _STEPS))
+    return choice_at(low / _STEPS), choice_at(high / _STEPS)
 
 
 def _leave_out(matrix: Matrix) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def compare(problem: Problem, threshold: Threshold) -> None:
     compared = _compared(problem, threshold)
     best = compared.recommended
     advice = "None is recommended." if best is None else f"Try {best.label}."
-    if best is not None and best.above is None:
+    if best is not None and best.floor == 1.0:
         advice = "Little is to be gained here."
     with st.expander(f"Which floor? {advice}"):
         st.caption(plain(compared.sentence()))

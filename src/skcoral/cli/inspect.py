@@ -108,7 +108,7 @@ def _floors(data: Dataset, options: Namespace) -> dict[str, Any]:
     ]
     best, limits = compared.recommended, {}
     asked = [] if best is None or best.rho_min is None else ["--rho-min", best.label]
-    if best is not None and best.above is not None and about_rows and deficiency is None:
+    if best is not None and best.floor < 1.0 and about_rows and deficiency is None:
         limits = floors_within(data.estimate) if r * r * p <= _QUICK_LIMITS else {}
     recommended = None
     if best is not None:
