@@ -135,6 +135,9 @@ def test_correlations_with_weights_are_those_of_repeated_rows(wine):
     weighted = CORAL(0.6).fit(wine, sample_weight=counts)
     repeated = CORAL(0.6).fit(wine.loc[np.repeat(wine.index, counts)])
     np.testing.assert_allclose(weighted.T_, repeated.T_, atol=1e-8)
+    freedom = (counts.sum() - counts @ counts / counts.sum()) / (counts.sum() - 1)
+    outputs = np.sqrt(freedom) * repeated.transform(wine)
+    np.testing.assert_allclose(weighted.transform(wine), outputs, atol=1e-7)
     assert weighted.score(wine, sample_weight=counts) == pytest.approx(
         repeated.score(wine.loc[np.repeat(wine.index, counts)]), abs=1e-9
     )

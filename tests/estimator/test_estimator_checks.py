@@ -2,7 +2,6 @@
 
 import warnings
 
-import numpy as np
 import sklearn
 from sklearn.covariance import ShrunkCovariance
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
@@ -37,14 +36,3 @@ def test_scikit_learns_checks_without_covariance():
     assert not failed
     assert {o["check_name"] for o in outcomes if o["status"] == "xfail"} == set(REPEATED)
     assert len(outcomes) > 40
-
-
-def test_outputs_of_weighted_rows_are_those_of_repeated_rows_up_to_the_degrees_of_freedom():
-    rng = np.random.default_rng(0)
-    X, w = rng.normal(size=(40, 3)) @ rng.normal(size=(3, 3)), rng.integers(1, 4, size=40)
-    weighted = CORAL(0.9).fit(X, sample_weight=w)
-    repeated = CORAL(0.9).fit(np.repeat(X, w, axis=0))
-    freedom = (w.sum() - w @ w / w.sum()) / (w.sum() - 1)
-    np.testing.assert_allclose(
-        weighted.transform(X), np.sqrt(freedom) * repeated.transform(X), atol=1e-7
-    )

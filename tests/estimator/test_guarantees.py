@@ -1,13 +1,10 @@
 """Guarantees of the transformation: decorrelated, faithful, invertible, independent of units."""
 
-import warnings
-
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
 from skcoral import CORAL
-from skcoral.exceptions import RoundingWarning
 
 
 def ugly_table(n=300, p=5, seed=0, offset=4):
@@ -76,17 +73,6 @@ def test_one_column():
     np.testing.assert_allclose(coral.transform(X).std(ddof=1), 1.0)
 
 
-def test_columns_far_from_zero():
-    X = ugly_table()
-    X = X / X.std(axis=0)
-    X -= X.mean(axis=0)
-    far = X + 1e8
-    coral = CORAL().fit(far)
-    np.testing.assert_allclose(
-        np.corrcoef(coral.transform(far), rowvar=False), np.eye(5), atol=1e-9
-    )
-
-
 def test_permuting_and_flipping_columns_permutes_and_flips_the_outputs():
     X = ugly_table()
     order, signs = np.array([3, 0, 4, 1, 2]), np.array([1.0, -1.0, 1.0, -1.0, 1.0])
@@ -106,29 +92,3 @@ def test_float32_statistics_are_double():
     assert coral.transform(X).dtype == np.float32
     assert coral.T_.dtype == np.float64
     np.testing.assert_allclose(coral.correlation_, np.corrcoef(X, rowvar=False), atol=1e-12)
-
-
-@pytest.mark.parametrize("apart", [1e-3, 1e-4, 1e-5, 3e-6])
-def test_what_the_guide_says_about_columns_that_nearly_coincide(apart):
-    rng = np.random.default_rng(7)
-    X = rng.normal(size=(240, 4)) @ rng.normal(size=(4, 4))
-    X = np.column_stack([X, X[:, 0] + apart * X[:, 0].std() * rng.normal(size=240)])
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        coral = CORAL().fit(X)
-    smallest = np.linalg.eigvalsh(coral.correlation_)[0]
-    outputs, result = coral.transform(X), coral.result_
-    on_rows = np.corrcoef(outputs, X, rowvar=False)
-    left = np.abs(on_rows[:5, :5] - np.eye(5)).max()
-    assert left < 5e-15 / smallest
-    off = max(
-        np.abs(outputs.var(axis=0, ddof=1) - 1).max(),
-        np.abs(on_rows[:5, :5] - result.correlation).max(),
-        np.abs(np.diag(on_rows[:5, 5:]) - result.fidelity).max(),
-    )
-    assert [w.category for w in caught] == ([RoundingWarning] if off > 1e-7 else [])
-    said = [result.notes.rounding] if result.notes.rounding else []
-    assert [str(w.message) for w in caught] == said
-    if apart in (1e-3, 3e-6):
-        assert bool(caught) == (apart == 3e-6)
-    np.testing.assert_allclose(coral.inverse_transform(coral.transform(X)), X, atol=1e-8)

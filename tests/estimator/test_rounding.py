@@ -48,6 +48,11 @@ def test_a_fit_that_is_off_on_its_rows_says_so(noise):
         assert told == []
         assert not model.result_.notes.rounding
     assert noise > 2e-5 or deviation > NEGLIGIBLE
+    # as the guide says: correlations left grow with the condition, and rows come back
+    left = np.corrcoef(model.transform(X).T) - model.result_.correlation
+    smallest = np.linalg.eigvalsh(model.correlation_)[0]
+    assert np.abs(left - np.diag(np.diag(left))).max() < 5e-15 / smallest
+    np.testing.assert_allclose(model.inverse_transform(model.transform(X)), X, atol=1e-8)
 
 
 def test_weighted_rows_are_checked_with_their_weights():

@@ -55,6 +55,7 @@ def test_anchors(wine):
     Z = (X - X.mean()) / X.std()
     achieved = [np.corrcoef(Z @ composites[:, j], Y[:, j])[0, 1] for j in range(2)]
     np.testing.assert_allclose(achieved, coral.fidelity_, atol=1e-9)
+    np.testing.assert_allclose(achieved, coral.measured_.fidelity, atol=1e-9)
     assert abs(np.corrcoef(Y.T)[0, 1]) < 1e-9
     assert len(coral.get_feature_names_out()) == 2
     with pytest.raises(InvalidArgumentError, match="no inverse"):
@@ -66,10 +67,18 @@ def test_anchors(wine):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"rho_min": 0.5, "budget": 0.1}, "not both"),
-        ({"budget": 0.1, "support": np.eye(13)}, "support goes with floors"),
+        ({"rho_min": 0.5, "budget": 0.1}, "not both rho_min and budget"),
         ({"criterion": "cubed"}, "criterion must be one of"),
         ({"output_scale": "big"}, "output_scale must be one of"),
+        ({"max_vif": 2, "rho_min": 0.9}, "not both rho_min and max_vif"),
+        ({"max_vif": 2, "max_correlation": 0.3}, "not both max_vif and max_correlation"),
+        ({"max_vif": 2, "support": 0.2}, "support goes with floors"),
+        ({"max_vif": 0.9}, "at least 1"),
+        ({"max_vif": np.nan}, "finite"),
+        ({"max_correlation": -0.1}, "at least 0"),
+        ({"max_correlation": 0.3, "criterion": "absolute"}, "criterion='worst'"),
+        ({"max_vif": 2, "criterion": "worst"}, "max_vif limits the VIFs"),
+        ({"max_vif": 2, "criterion": "absolute"}, "max_vif limits the VIFs"),
     ],
 )
 def test_settings_that_are_invalid(wine, settings, message):

@@ -20,7 +20,6 @@ from skcoral.exceptions import (
     SingularCorrelationError,
     SingularCorrelationWarning,
 )
-from skcoral.models import load_model, save_model
 from skcoral.stability import holdout
 
 pytestmark = [
@@ -196,18 +195,6 @@ def test_a_batch_after_a_wide_fit_goes_on_learning():
     coral.partial_fit(X[10:])
     assert type(coral.moments_) is Moments
     np.testing.assert_allclose(coral.T_, CORAL(0.9).fit(X).T_, atol=1e-7)
-
-
-@pytest.mark.parametrize("kind", ["wide", "one-hot"])
-def test_models_travel_with_their_factors(kind, tmp_path):
-    X = np.asarray(TABLES[kind], dtype=np.float64)
-    coral = CORAL(0.9, output_scale="original").fit(X)
-    save_model(coral, tmp_path / "model.json")
-    back = load_model(tmp_path / "model.json")
-    np.testing.assert_array_equal(back.transform(X), coral.transform(X))
-    assert back.result_.rank == coral.result_.rank
-    assert isinstance(back.T_, type(coral.T_))
-    assert back.threshold_.lower == pytest.approx(coral.threshold_.lower, abs=1e-9)
 
 
 @pytest.mark.parametrize("output_scale", ["unit", "original"])

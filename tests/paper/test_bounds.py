@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.linalg import sqrtm
 
-from skcoral.datasets import load_wine, make_system, wdi_correlation
 from skcoral.paper.bounds import subset_bound, trace_bound, zca_bound
 from systems import with_spectrum
 
@@ -35,36 +34,3 @@ def test_against_the_definition(seed):
         for S in combinations(range(7), size)
     )
     assert subset_bound(R) == (pytest.approx(value, abs=1e-10), subset)
-
-
-@pytest.mark.parametrize(
-    ("data", "wanted", "printed", "zca"),
-    [
-        (
-            load_wine(),
-            {"total_phenols", "flavanoids", "od280/od315_of_diluted_wines"},
-            "0.835487",
-            "0.7107",
-        ),
-        (
-            wdi_correlation(),
-            {"fertility", "internet_use", "life_expectancy", "under5_mortality"},
-            "0.757853",
-            "0.6706",
-        ),
-    ],
-    ids=["wine", "wdi"],
-)
-def test_real_tables_in_the_paper(data, wanted, printed, zca):
-    value, subset = subset_bound(data.correlation)
-    assert (f"{value:.6f}", f"{zca_bound(data.correlation):.4f}") == (printed, zca)
-    assert {data.names[j] for j in subset} == wanted
-
-
-@pytest.mark.parametrize(
-    ("p", "zca", "trace"),
-    [(6, "0.9565", "0.975660"), (18, "0.9365", "0.961614"), (50, "0.9215", "0.950352")],
-)
-def test_simulated_systems_in_the_paper(p, zca, trace):
-    assert f"{zca_bound(make_system(p)):.4f}" == zca
-    assert f"{trace_bound(make_system(p)):.6f}" == trace

@@ -41,7 +41,7 @@ class Dependence:
     def n_effective(self) -> float:
         """Groups or blocks; of weighted rows Kish's effective number ``(Σw)² / Σw²``."""
         w = self.weights
-        if w is None or self.groups is not None or self.block_length is not None:
+        if w is None or self.n_units < self.n_rows:
             return float(self.n_units)
         return float(w.sum() ** 2 / (w @ w))
 
@@ -61,25 +61,22 @@ class Dependence:
         Groups are drawn whole; rows in time as the stationary bootstrap has it, in blocks of
         geometric length around the circle (Politis and Romano, 1994).
         """
-        rng, n = np.random.default_rng(seed), self.n_rows
-        if self.groups is not None:
-            size = self.n_units
-            counts = rng.multinomial(size, np.full(size, 1.0 / size))[self.groups]
-        elif self.block_length is not None:
+        rng, n, size = np.random.default_rng(seed), self.n_rows, self.n_units
+        if self.block_length is None:
+            counts = rng.multinomial(size, np.full(size, 1.0 / size))[self.units()]
+        else:
             starts = rng.random(n) < 1.0 / self.block_length
             starts[0] = True
             places = rng.integers(n, size=n)
             first = np.maximum.accumulate(np.where(starts, np.arange(n), 0))
             counts = np.bincount((places[first] + np.arange(n) - first) % n, minlength=n)
-        else:
-            counts = rng.multinomial(n, np.full(n, 1.0 / n))
         return np.repeat(np.arange(n), counts)
 
     def folds(self, n_folds: int, seed: int = 0) -> Iterator[tuple[Index, Index]]:
         """Rows fitted and rows left out: units at random, blocks in order of time."""
         units, n_units = self.units(), self.n_units
         k = min(n_folds, n_units)
-        if self.groups is None and self.block_length is not None:
+        if self.block_length is not None:
             part = np.arange(n_units) * k // n_units
         else:
             part = np.empty(n_units, dtype=np.intp)
