@@ -47,12 +47,12 @@ def main() -> int:
     for problem in proof.problems:
         print(f"   {problem}")
     print("   Without any correlation, every variable can keep")
-    print(f"   rho* = {exact.lower:.9f}, and not more than {exact.upper:.9f}.\n")
+    print(f"   ρ★ = {exact.lower:.9f}, and not more than {exact.upper:.9f}.\n")
     print_fidelities(
         wine.names,
         {
             f"floor {floor:g}": coral.fidelity_,
-            "rho*": exact.fidelity,
+            "ρ★": exact.fidelity,
             "ZCA-cor": zca_cor(R).fidelity,
             "PCA": pca(R).fidelity,
         },

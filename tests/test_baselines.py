@@ -35,7 +35,6 @@ def all_of(R):
     scale = np.geomspace(1e-3, 1e4, len(R))
     return [
         baselines.pca(R),
-        baselines.pca(R, assignment="sum"),
         baselines.zca_cor(R),
         baselines.zca(R, scale=scale),
         baselines.cholesky(R),
@@ -43,14 +42,12 @@ def all_of(R):
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_every_baseline_decorrelates_and_knows_its_sources(name):
+def test_every_baseline_decorrelates_and_knows_its_fidelities(name):
     R = system(name)
-    p = len(R)
     for baseline in all_of(R):
         T = baseline.T
-        assert np.abs(T.T @ R @ T - np.eye(p)).max() < 1e-12
+        assert np.abs(T.T @ R @ T - np.eye(len(R))).max() < 1e-12
         assert np.diag(R @ T) == pytest.approx(baseline.fidelity, abs=1e-12)
-        assert sorted(baseline.source) == list(range(p))
 
 
 @pytest.mark.parametrize("condition", [1e4, 1e8, 1e11])
@@ -68,13 +65,12 @@ def test_diagonal_matrix_gives_the_identity():
         assert baseline.fidelity == pytest.approx(np.ones(4), abs=1e-14)
 
 
-def test_pca_columns_are_eigenvectors_in_their_matched_places():
+def test_pca_columns_are_the_eigenvectors():
     R = system("Wine")
     baseline = baselines.pca(R)
-    eigenvalues = np.linalg.eigvalsh(R)[::-1]
-    for k, j in enumerate(baseline.source):
-        t = baseline.T[:, j]
-        assert R @ t == pytest.approx(eigenvalues[k] * t, abs=1e-10)
+    eigenvalues = (R @ baseline.T)[0] / baseline.T[0]
+    np.testing.assert_allclose(R @ baseline.T, baseline.T * eigenvalues, atol=1e-10)
+    assert np.sort(eigenvalues) == pytest.approx(np.linalg.eigvalsh(R))
 
 
 def test_zca_against_the_matrix_square_root():
@@ -144,16 +140,9 @@ def test_assignments_against_all_permutations(p, levels, seed):
     assert bottleneck.min() == least
     wanted = max(values.sum() for values in matched if values.min() == least)
     assert bottleneck.sum() == pytest.approx(wanted)
-    total = M[rows, baselines.sum_assignment(M)].sum()
-    assert total == pytest.approx(max(values.sum() for values in matched))
 
 
 def test_assignments_with_many_ties_come_to_an_end():
-    # Sums of these ninths differ in the last bit only: some assignment codes go in circles there.
-    rows = ("020361", "112562", "860981", "415329", "902626", "805119")
-    M = np.array([[int(digit) for digit in row] for row in rows]) / 9
-    wanted = max(M[np.arange(6), list(columns)].sum() for columns in permutations(range(6)))
-    assert M[np.arange(6), baselines.sum_assignment(M)].sum() == pytest.approx(wanted)
     large = np.random.default_rng(0).integers(0, 4, size=(120, 120)) / 3
     assert large[np.arange(120), baselines.bottleneck_assignment(large)].min() == 1.0
 
@@ -163,27 +152,15 @@ def test_signs_and_order_of_outputs_do_not_matter():
     rng = np.random.default_rng(4)
     T = baselines.pca(R).T
     shuffled = T[:, rng.permutation(8)] * rng.choice([-1.0, 1.0], 8)
-    again = baselines.match_to_sources(R, shuffled, name="again")
+    again = baselines.match_to_sources(R, shuffled)
     assert pytest.approx(T, abs=1e-14) == again.T
     assert (again.fidelity > 0).all()
-    assert shuffled[:, 3] == pytest.approx(again.T[:, again.source[3]]) or shuffled[
-        :, 3
-    ] == pytest.approx(-again.T[:, again.source[3]])
 
 
-def test_results_cannot_be_written_to():
-    baseline = baselines.pca(system("WDI"))
-    for array in (baseline.T, baseline.fidelity, baseline.source):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 1
-
-
-def test_bad_input():
-    with pytest.raises(InvalidArgumentError, match="assignment must be one of 'bottleneck', 'sum'"):
-        baselines.pca(np.eye(3), assignment="best")
-    for scale in ([1, 2], [1, 2, 0], [1, 2, -1], [1, 2, np.nan]):
-        with pytest.raises(InvalidArgumentError, match="3 standard deviations"):
-            baselines.zca(np.eye(3), scale=scale)
+@pytest.mark.parametrize("scale", [[1, 2], [1, 2, 0], [1, 2, -1], [1, 2, np.nan]], ids=str)
+def test_scales_must_be_standard_deviations(scale):
+    with pytest.raises(InvalidArgumentError, match="3 standard deviations"):
+        baselines.zca(np.eye(3), scale=scale)
 
 
 @pytest.mark.parametrize("baseline", [baselines.pca, baselines.zca_cor, baselines.cholesky])
@@ -195,11 +172,10 @@ def test_the_names_of_a_frame_are_used_in_messages(baseline):
 
 def test_sparse_components_have_unit_variance_and_belong_to_their_variable():
     R = make_system(6)
-    found = baselines.sparse_pca(R, alpha=5.0)
-    np.testing.assert_allclose(np.diag(found.T.T @ R @ found.T), 1, atol=1e-12)
-    np.testing.assert_allclose(found.fidelity, np.diag(R @ found.T), atol=1e-12)
-    assert (found.fidelity >= 0).all()
-    assert sorted(found.source) == list(range(6))
-    assert (found.T == 0).any()
+    sparse = baselines.sparse_pca(R, alpha=5.0)
+    np.testing.assert_allclose(np.diag(sparse.T.T @ R @ sparse.T), 1, atol=1e-12)
+    np.testing.assert_allclose(sparse.fidelity, np.diag(R @ sparse.T), atol=1e-12)
+    assert (sparse.fidelity >= 0).all()
+    assert (sparse.T == 0).any()
     # a huge penalty gives back the variables
     np.testing.assert_array_equal(baselines.sparse_pca(R, alpha=30.0).T, np.eye(6))

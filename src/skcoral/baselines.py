@@ -24,7 +24,7 @@ from skcoral.core.display import Fidelities
 from skcoral.core.linalg import make_exact
 from skcoral.core.measures import fidelity
 from skcoral.core.problem import check_correlation
-from skcoral.core.validation import check_choice, float_array, shown_value
+from skcoral.core.validation import float_array, shown_value
 from skcoral.exceptions import InvalidArgumentError
 
 Indices = NDArray[np.intp]
@@ -37,58 +37,43 @@ class Baseline(Fidelities, Frozen):
 
     Attributes
     ----------
-    name : str
-        Which one.
     T : ndarray of shape (p, p)
         Column j belongs to variable j.
     fidelity : ndarray of shape (p,)
         Correlation of each output with its own variable; not negative where signs are free.
-    source : ndarray of shape (p,)
-        ``source[k]`` is the variable matched to output k in the method's own order (component k
-        of a PCA, say); column ``source[k]`` of ``T`` is that output.
 
     Examples
     --------
-    >>> baseline = zca_cor([[1.0, 0.8], [0.8, 1.0]])
-    >>> baseline.name, round(baseline.min_fidelity, 6)
-    ('ZCA-cor', 0.894427)
+    >>> zca_cor([[1.0, 0.8], [0.8, 1.0]]).fidelity
+    array([0.89442719, 0.89442719])
     """
 
-    name: str
     T: Array
     fidelity: Array
-    source: Indices
 
     def __repr__(self) -> str:
         return (
-            f"Baseline({self.name!r}, min_fidelity={self.min_fidelity:.6f}, "
+            f"Baseline(min_fidelity={self.min_fidelity:.6f}, "
             f"mean_fidelity={self.mean_fidelity:.6f}, p={len(self.fidelity)})"
         )
 
 
-def pca(R: Any, *, assignment: str = "bottleneck") -> Baseline:
+def pca(R: Any) -> Baseline:
     """Principal components at unit variance, each matched to one variable.
 
-    Signs and order of components are arbitrary, so components are matched to variables by absolute
-    correlation, in the way that favours PCA most.
-
-    Parameters
-    ----------
-    R : array-like of shape (p, p)
-        Correlation matrix.
-    assignment : {"bottleneck", "sum"}, default="bottleneck"
-        Maximise the least matched correlation (and, among those, the sum), or the sum.
+    Signs and order of components are arbitrary, so components are matched to variables in the way
+    that favours PCA most: the least absolute correlation of a component with its variable is the
+    largest possible, and among such matchings the sum is.
 
     Examples
     --------
     >>> from skcoral.baselines import pca
     >>> pca([[1.0, 0.6], [0.6, 1.0]])
-    Baseline('PCA (bottleneck)', min_fidelity=0.447214, mean_fidelity=0.670820, p=2)
+    Baseline(min_fidelity=0.447214, mean_fidelity=0.670820, p=2)
     """
     R = check_correlation(R)
-    check_choice("assignment", assignment, _ASSIGNMENTS)
     components = _decorrelator(R, lambda root: np.linalg.svd(root)[0])
-    return match_to_sources(R, components, name=f"PCA ({assignment})", assignment=assignment)
+    return match_to_sources(R, components)
 
 
 def zca_cor(R: Any) -> Baseline:
@@ -98,9 +83,9 @@ def zca_cor(R: Any) -> Baseline:
     --------
     >>> from skcoral.baselines import zca_cor
     >>> zca_cor([[1.0, 0.6], [0.6, 1.0]])
-    Baseline('ZCA-cor', min_fidelity=0.948683, mean_fidelity=0.948683, p=2)
+    Baseline(min_fidelity=0.948683, mean_fidelity=0.948683, p=2)
     """
-    return _in_place(check_correlation(R), _polar, "ZCA-cor")
+    return _in_place(check_correlation(R), _polar)
 
 
 def zca(R: Any, *, scale: Any) -> Baseline:
@@ -131,7 +116,7 @@ def zca(R: Any, *, scale: Any) -> Baseline:
             f"{shown_value(scale)}."
         )
     # Only ratios matter; units near the ends of the floating-point range must not overflow.
-    return _in_place(R, lambda root: _polar(root * (sd / sd.max())), "ZCA")
+    return _in_place(R, lambda root: _polar(root * (sd / sd.max())))
 
 
 def minimum_torsion(R: Any) -> Baseline:
@@ -150,7 +135,7 @@ def minimum_torsion(R: Any) -> Baseline:
     --------
     >>> from skcoral.baselines import minimum_torsion
     >>> minimum_torsion([[1.0, 0.6], [0.6, 1.0]])
-    Baseline('minimum torsion', min_fidelity=0.948683, mean_fidelity=0.948683, p=2)
+    Baseline(min_fidelity=0.948683, mean_fidelity=0.948683, p=2)
     """
     R = check_correlation(R)
     weights = np.ones(len(R))
@@ -160,7 +145,7 @@ def minimum_torsion(R: Any) -> Baseline:
         change, weights = float(np.abs(f - weights).max()), f
         if change <= 1e-13:
             break
-    return _in_place(R, lambda root: _polar(root * weights), "minimum torsion")
+    return _in_place(R, lambda root: _polar(root * weights))
 
 
 def cholesky(R: Any) -> Baseline:
@@ -174,7 +159,7 @@ def cholesky(R: Any) -> Baseline:
     >>> cholesky([[1.0, 0.6], [0.6, 1.0]]).fidelity
     array([1. , 0.8])
     """
-    return _in_place(check_correlation(R), lambda root: np.eye(len(root)), "Cholesky")
+    return _in_place(check_correlation(R), lambda root: np.eye(len(root)))
 
 
 def sparse_pca(R: Any, *, alpha: float) -> Baseline:
@@ -211,26 +196,17 @@ def sparse_pca(R: Any, *, alpha: float) -> Baseline:
             f"{empty.size} of {len(R)} sparse components are entirely zero; lower alpha."
         )
     T = loadings / np.sqrt(np.einsum("ij,ij->j", loadings, R @ loadings))
-    return match_to_sources(R, T, name="sparse PCA")
+    return match_to_sources(R, T)
 
 
-def match_to_sources(R: Array, T: Array, *, name: str, assignment: str = "bottleneck") -> Baseline:
+def match_to_sources(R: Array, T: Array) -> Baseline:
     """Reorder and sign the columns of ``T``, of unit variance, so that column j is variable j's."""
     correlations = R @ T
-    output = _ASSIGNMENTS[assignment](np.abs(correlations))
+    output = bottleneck_assignment(np.abs(correlations))
     matched = correlations[np.arange(len(R)), output]
     # A zero correlation has no sign to fix, and its column must not vanish.
     signs = np.where(matched < 0.0, -1.0, 1.0)
-    source = np.empty_like(output)
-    source[output] = np.arange(len(R))
-    return Baseline(name=name, T=T[:, output] * signs, fidelity=matched * signs, source=source)
-
-
-def sum_assignment(similarity: Array) -> Indices:
-    """Column matched to each row, one to one, with the largest sum of entries."""
-    from scipy.optimize import linear_sum_assignment  # slow to import
-
-    return np.asarray(linear_sum_assignment(similarity, maximize=True)[1], dtype=np.intp)
+    return Baseline(T=T[:, output] * signs, fidelity=matched * signs)
 
 
 def bottleneck_assignment(similarity: Array) -> Indices:
@@ -240,28 +216,25 @@ def bottleneck_assignment(similarity: Array) -> Indices:
     assignments that reach it, the one with the largest sum is returned, so that the answer does
     not hang on the matching algorithm.
     """
-    rows, values = np.arange(len(similarity)), np.unique(similarity)
+    from scipy.optimize import linear_sum_assignment  # slow to import
+
+    values = np.unique(similarity)
 
     def missed(level: float) -> bool:
         allowed = similarity >= level
-        return not allowed[rows, sum_assignment(allowed.astype(np.float64))].all()
+        return not allowed[linear_sum_assignment(allowed, maximize=True)].all()
 
     best = values[bisect.bisect_right(values, False, key=missed) - 1]
     # A forbidden entry costs more than any whole assignment of allowed ones can gain.
     penalty = (len(similarity) + 1) * (1.0 + np.abs(similarity).max())
-    return sum_assignment(np.where(similarity >= best, similarity, -penalty))
+    gain = np.where(similarity >= best, similarity, -penalty)
+    return np.asarray(linear_sum_assignment(gain, maximize=True)[1], dtype=np.intp)
 
 
-_ASSIGNMENTS: dict[str, Callable[[Array], Indices]] = {
-    "bottleneck": bottleneck_assignment,
-    "sum": sum_assignment,
-}
-
-
-def _in_place(R: Array, rotation: Callable[[Array], Array], name: str) -> Baseline:
+def _in_place(R: Array, rotation: Callable[[Array], Array]) -> Baseline:
     """Baseline whose output j is made for variable j by construction."""
     T = _decorrelator(R, rotation)
-    return Baseline(name=name, T=T, fidelity=fidelity(R, T), source=np.arange(len(R)))
+    return Baseline(T=T, fidelity=fidelity(R, T))
 
 
 def _decorrelator(R: Array, rotation: Callable[[Array], Array]) -> Array:
