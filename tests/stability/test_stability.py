@@ -106,7 +106,7 @@ def test_processes_of_joblib_change_nothing(wine):
         two = bootstrap(CORAL(0.7), rows, n_boot=6)
     # the same rows are drawn; each threshold is certified to 1e-9, whatever the rounding
     np.testing.assert_allclose(one.threshold_samples, two.threshold_samples, atol=1e-9, rtol=0)
-    np.testing.assert_allclose(one.fidelity_samples, two.fidelity_samples, atol=1e-6, rtol=0)
+    np.testing.assert_allclose(one.fidelity_interval, two.fidelity_interval, atol=1e-6, rtol=0)
 
 
 def test_dependent_columns_have_no_threshold_to_resample(wine):

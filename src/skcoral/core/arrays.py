@@ -96,9 +96,9 @@ def diagonal_matrix(values: Any) -> Any:
     return plus_diagonal(zeros((values.shape[0], values.shape[0]), values), values)
 
 
-def column_parts(A: Any, width: int = 2048) -> list[slice]:
+def column_parts(A: Any) -> list[slice]:
     """Slices of columns that fit in a processor's cache; elsewhere than in NumPy, all at once."""
-    p = A.shape[1]
+    p, width = A.shape[1], 2048
     if not isinstance(A, np.ndarray) or p <= 2 * width:
         return [slice(0, p)]
     return [slice(start, min(start + width, p)) for start in range(0, p, width)]

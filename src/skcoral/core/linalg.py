@@ -174,7 +174,7 @@ def raised_to_floors(R: Array, T: Array, sources: Array, floors: Array) -> Array
     return T
 
 
-def make_exact(R: Any, T: Any, *, max_steps: int = 6) -> tuple[Any, Any]:
+def make_exact(R: Any, T: Any) -> tuple[Any, Any]:
     """Push ``T`` onto the exact decorrelators of ``R``; return it with ``TᵀRT - I``.
 
     Newton-Schulz steps towards ``T (TᵀRT)^{-1/2}``, the nearest exact decorrelator; they converge
@@ -182,7 +182,7 @@ def make_exact(R: Any, T: Any, *, max_steps: int = 6) -> tuple[Any, Any]:
     """
     defect = gram_defect(R, T)
     size = norm(defect)
-    for _ in range(max_steps):
+    for _ in range(6):  # each squares the defect, so rounding is reached from 0.5
         if not size < 0.5 or size < 1e-14 * R.shape[0]:
             break
         candidate = T - 0.5 * (T @ defect)
@@ -254,11 +254,11 @@ def conjugate_gradient(
     return X, residual, steps
 
 
-def spectral_norm(A: Any, *, steps: int = 8) -> float:
-    """Estimate the spectral norm of a symmetric matrix from below, by power iteration."""
+def spectral_norm(A: Any) -> float:
+    """Estimate the spectral norm of a symmetric matrix from below, by eight power iterations."""
     x = to_device(np.linspace(1.0, 2.0, A.shape[0])[:, None], A)
     size = 0.0
-    for _ in range(steps):
+    for _ in range(8):
         x = A @ x
         size = norm(x)
         if size == 0.0:

@@ -36,13 +36,13 @@ def repeated(names: Iterable[str]) -> list[str]:
     return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
-def shown_value(value: Any, limit: int = 60) -> str:
+def shown_value(value: Any) -> str:
     """A value that somebody gave, short enough for one line of a message."""
     try:
         text = " ".join(repr(value.item() if isinstance(value, np.generic) else value).split())
     except ValueError:  # Python does not spell out whole numbers of thousands of digits
         text = f"a {type(value).__name__} that is too long to show"
-    return text if len(text) <= limit else f"{text[:limit]}..."
+    return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 def whole_number(text: str) -> int | None:

@@ -48,8 +48,6 @@ class Bootstrap(Shown, Frozen):
         Of the estimator fitted to the table itself.
     fidelity_interval : ndarray of shape (2, k)
         Percentile intervals.
-    fidelity_samples : ndarray of shape (replicates, k)
-        Of the estimator refitted to each replicate.
     confidence : float
         Of the intervals.
     n_failed : int
@@ -71,7 +69,6 @@ class Bootstrap(Shown, Frozen):
     threshold_samples: Array
     fidelity: Array
     fidelity_interval: Array
-    fidelity_samples: Array
     confidence: float
     n_failed: int
 
@@ -169,7 +166,6 @@ def bootstrap(
         threshold_samples=thresholds,
         fidelity=full.result.fidelity,
         fidelity_interval=np.quantile(fidelities, tails, axis=0),
-        fidelity_samples=fidelities,
         confidence=level,
         n_failed=n_boot - len(samples),
     )

@@ -54,8 +54,6 @@ class Holdout(Drawn, Frozen):
     criterion_noise : ndarray of shape (folds,)
         The same for independent normal numbers, as many as the rows left out: what sampling alone
         leaves on average.
-    n_new : int
-        Rows left out in the smallest fold.
     left_out : {"rows", "groups", "later", "others"}
         What a fold leaves out: rows at random, whole groups, what follows a date, or whatever the
         splitter given leaves out.
@@ -78,7 +76,6 @@ class Holdout(Drawn, Frozen):
     criterion_new: Array
     criterion_raw: Array
     criterion_noise: Array
-    n_new: int
     left_out: LeftOut
 
     _pictures: ClassVar[Mapping[str, str]] = {"fidelity": "HoldoutDisplay"}
@@ -162,7 +159,7 @@ def holdout(
     sample = Resampler(estimator, X, **known, counted_only=whole)
     groups = sample.dependence.groups if whole else groups
     kind, splits = _splits(sample, X, cv, groups)
-    fitted, new, noise, sizes = [], [], [], []
+    fitted, new, noise = [], [], []
     for fold, (train, test) in enumerate(splits, start=1):
         if len(test) < 2:
             raise InvalidArgumentError(
@@ -177,8 +174,7 @@ def holdout(
             new.append(_measure(sample, fit, test))
         except InvalidTableError as error:
             raise InvalidTableError(f"Fold {fold}, rows {where}: {error}") from error
-        sizes.append(len(sample.rows[test]))
-        noise.append(_noise(fit.result, sizes[-1], sample.weights_of(test)))
+        noise.append(_noise(fit.result, len(sample.rows[test]), sample.weights_of(test)))
     if not fitted:
         raise InvalidArgumentError("cv holds no fold, so there is nothing to fit.")
     seen, unseen = ([np.array(part) for part in zip(*side, strict=True)] for side in (fitted, new))
@@ -192,7 +188,6 @@ def holdout(
         criterion_new=unseen[2],
         criterion_raw=unseen[3],
         criterion_noise=np.array(noise),
-        n_new=min(sizes),
         left_out=kind,
     )
 
