@@ -4,6 +4,7 @@ import functools
 import re
 import runpy
 import socket
+import sys
 from itertools import permutations
 from pathlib import Path
 
@@ -54,6 +55,16 @@ def test_an_example_has_a_title_true_links_and_names_its_data(name):
     known = "load_wine|load_diabetes|load_breast_cancer|wdi_correlation|Longley"
     if not re.search(f"{known}|Kenneth R. French|American National Election Studies", text):
         assert "**simulated**" in text
+
+
+def test_the_picture_of_the_readme_is_drawn_anew(tmp_path, monkeypatch):
+    path = tmp_path / "idea.png"
+    monkeypatch.setattr(sys, "argv", ["idea_figure.py", str(path)])
+    with plt.rc_context():
+        runpy.run_path(str(ROOT / "examples" / "idea_figure.py"), run_name="__main__")
+    plt.close("all")
+    committed = (ROOT / "docs" / "images" / "idea.png").read_bytes()
+    assert path.read_bytes()[:8] == committed[:8] == b"\x89PNG\r\n\x1a\n"
 
 
 def test_the_readme_compares_the_methods_with_the_figures_of_today():
