@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _START = 0.1  # where a budget begins, between the least possible and what the variables have
 
 
-def choose_level(problem: Problem, threshold: Threshold, curve: Frontier | None) -> None:
+def choose_level(problem: Problem, threshold: Threshold, curve: Frontier) -> None:
     """Show the slider of the current mode."""
     mode = current().mode
     if mode == "budget":
@@ -88,13 +88,11 @@ def compare(problem: Problem, threshold: Threshold) -> None:
         st.caption(plain(f"With the least {sentences.CRITERIA['squared']}{about}."))
 
 
-def _choose_budget(problem: Problem, curve: Frontier | None) -> None:
+def _choose_budget(problem: Problem, curve: Frontier) -> None:
     now = current().budget
     everything = float(measures.residual_by("squared", problem.R, np.eye(len(problem.R))))
     # Where variables depend on each other, no budget below the lowest point of the curve is met.
-    least = 0.0
-    if problem.deficiency is not None and curve is not None:
-        least = float(curve.objective.min())
+    least = 0.0 if problem.deficiency is None else float(curve.objective.min())
     # Round steps, a thousand of them or more, and an end at which nothing needs to be done.
     digits = 3 - math.floor(math.log10(max(everything, 1e-6)))
     step = 10.0**-digits
@@ -120,7 +118,7 @@ def _choose_budget(problem: Problem, curve: Frontier | None) -> None:
 
 def choose_confidence(problem: Problem) -> None:
     """Let the visitor ask for floors that hold for the population."""
-    if not problem.can_hold_out:
+    if not problem.source.has_rows:
         return
     wanted = bound(
         st.toggle,

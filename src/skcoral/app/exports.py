@@ -7,7 +7,7 @@ import shlex
 from pathlib import PurePath
 from typing import Any
 
-from skcoral.app.problem import Problem, arguments, curve_points, doubts, groups
+from skcoral.app.problem import Problem, arguments, doubts, groups
 from skcoral.app.settings import LIMITED, Settings
 from skcoral.cli.parser import arguments as typed
 from skcoral.tables.transforming import write_matrix
@@ -37,12 +37,10 @@ def matrix_file(problem: Problem, values: Any, *, ending: str = "csv") -> bytes:
 
 def page(problem: Problem, fit: Fit, *, command: str) -> bytes:
     """The report as one HTML page."""
-    # Five more solutions with a support would keep the visitor waiting for the file.
-    quick = problem.can_hold_out and fit.model.support is None
-    points = curve_points(problem, fit.model.criterion)
     notes = [*problem.data.choices(), *doubts(problem)]
-    how = {"folds": None if quick else 0, "n_points": points}
-    return fit.report(command=command, notes=notes, **how).encode()
+    # Five more solutions with a support would keep the visitor waiting for the file.
+    folds = None if fit.model.support is None else 0
+    return fit.report(command=command, notes=notes, folds=folds).encode()
 
 
 def file_stem(problem: Problem) -> str:

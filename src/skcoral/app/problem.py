@@ -16,7 +16,6 @@ from skcoral.core.deficiency import Deficiency
 from skcoral.core.limits import VISITOR, use
 from skcoral.estimator.rows import named_rows
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.show.report.facts import can_hold_out
 from skcoral.workflow.dataset import Dataset, Request
 
 if TYPE_CHECKING:
@@ -30,9 +29,6 @@ MOST_VARIABLES = 100
 LIMITS = {"support": 30, "max_vif": 30, "max_correlation": 60}
 #: The same where variables depend on each other: a limit on the correlation then takes minutes.
 _SINGULAR_LIMITS = {"max_correlation": 12}
-#: A solution for the worst pair takes as long as dozens of the others: its curve has fewer points,
-#: and for many variables none.
-_FEW_POINTS = ((16, 11), (32, 7))
 
 
 @dataclass(frozen=True)
@@ -57,12 +53,6 @@ class Problem:
     def deficiency(self) -> Deficiency | None:
         """Which variables are determined by others, or how few rows there are; None if neither."""
         return self.data.estimate.deficiency
-
-    @property
-    def can_hold_out(self) -> bool:
-        """Whether fidelity on new rows can be measured."""
-        rows = self.data.rows
-        return rows is not None and can_hold_out(len(rows.values), len(self.names), rows.weights)
 
     def remember(self, what: Hashable, compute: Callable[[], Found]) -> Found:
         """Return ``compute()``, or what it returned before for these variables."""
@@ -129,13 +119,6 @@ def check_mode(problem: Problem, mode: str) -> None:
             f"{len(problem.names)}.\nChoose fewer in the side panel, or use the command or the "
             "library, which have no such limit."
         )
-
-
-def curve_points(problem: Problem, criterion: str) -> int:
-    """How many points of the frontier can be computed while a visitor waits."""
-    if criterion == "squared":
-        return 25 if problem.deficiency is None else 7
-    return next((n for limit, n in _FEW_POINTS if len(problem.names) <= limit), 0)
 
 
 def doubts(problem: Problem) -> list[str]:

@@ -14,7 +14,6 @@ from skcoral.app.problem import (
     Problem,
     arguments,
     check_mode,
-    curve_points,
     doubts,
     groups,
 )
@@ -25,8 +24,7 @@ from skcoral.data.effects import Measured, rounded_down, vif_text
 from skcoral.show import sentences, svg
 from skcoral.show.pictures import FidelityDisplay, FrontierDisplay, HoldoutDisplay
 from skcoral.show.pictures.fidelity import baseline_fidelities
-from skcoral.show.pictures.frontier import landmark_points
-from skcoral.show.report.facts import ROWS_PER_VARIABLE, held_out
+from skcoral.show.report.facts import curve_points, held_out, holdout_folds
 from skcoral.workflow.fit import Fit
 
 if TYPE_CHECKING:
@@ -88,7 +86,7 @@ def _explore(problem: Problem) -> None:
                 asked, lambda: problem.data.fit(chosen, groups=clusters, thorough=thorough).model
             )
         fit = Fit(problem.data, model, clusters)
-        _frontier(problem, chosen, model.result_, threshold, curve)
+        _frontier(problem, model.result_, threshold, curve)
     with figures:
         _figures(model.result_, fit.measured)
     with said:
@@ -118,46 +116,21 @@ def _say_dependent(problem: Problem) -> None:
 
 
 def _frontier(
-    problem: Problem,
-    chosen: dict[str, Any],
-    result: Decorrelation,
-    threshold: Threshold,
-    curve: Frontier | None,
+    problem: Problem, result: Decorrelation, threshold: Threshold, curve: Frontier
 ) -> None:
-    if curve is not None:
-        points = {}
-        if problem.deficiency is None:
-            points = landmark_points(problem.R, result.criterion)
-        display = FrontierDisplay(
-            *(curve.rho_min, curve.objective, curve.slope),
-            threshold=threshold.value,
-            criterion=result.criterion,
-            points=points,
-            chosen=(result.min_fidelity, result.objective),
-        )
-        show_picture(svg.frontier(display, "Least residual for every floor"))
-    said = [sentences.threshold(threshold, result)]
-    if not problem.data.estimate.is_about_rows:
-        said.append("The curve and its points are about that matrix.")
+    R = problem.R if problem.deficiency is None else None  # classical methods need full rank
+    display = FrontierDisplay.from_result(curve, R, chosen=result)
+    show_picture(svg.frontier(display, "Least residual for every floor"))
+    said = [sentences.threshold(threshold, result), sentences.about_curve(result)]
     if result.status != "exact" and sentences.minimises_residual(result):
         gap = max(result.gap, 0.0)
         said.append(f"The gap between the residual and its proved lower bound is {gap:.2g}.")
-    if curve is None:
-        said.append("The curve takes too long for so many variables and is left out.")
-    elif "support" in chosen or isinstance(chosen.get("rho_min"), dict):
-        said.append("The curve is that of one floor for all, with every source allowed everywhere.")
-    elif "max_vif" in chosen:
-        said.append(
-            "The curve is the least residual for each floor; an answer within a limit on the VIF "
-            "can lie above it."
-        )
     st.caption(" ".join(said))
 
 
-def _curve(problem: Problem, criterion: str) -> Frontier | None:
-    n_points = curve_points(problem, criterion)
-    if not n_points:
-        return None
+def _curve(problem: Problem, criterion: str) -> Frontier:
+    dependent = problem.deficiency is not None
+    n_points = curve_points(len(problem.names), criterion, dependent=dependent)
     with st.spinner("Drawing the curve …"):
         return problem.remember(
             ("curve", criterion),
@@ -203,19 +176,23 @@ def _show_rows(picture: Any, count: int) -> None:
 
 def _new_rows(problem: Problem, asked: tuple[Any, ...], fit: Fit) -> None:
     """Below the fidelities, those on rows that are held out; they take five more fits."""
+    rows = problem.data.rows
+    folds, why = 0, "No hold-out: here is only a correlation matrix."
+    known = problem.data.known(fit.groups)
+    if rows is not None:
+        folds, why = holdout_folds(len(rows.values), len(problem.names), known)
     wanted = st.toggle(
         "Measure on new rows",
-        disabled=not problem.can_hold_out,
-        help="Fits again without parts of the table and measures on these. That needs the rows, "
-        f"at least {ROWS_PER_VARIABLE} per variable.",
+        disabled=not folds,
+        help=why or "Fits again without parts of the table and measures on these.",
         key="new_rows",
     )
-    if not (wanted and problem.can_hold_out):
+    if not (wanted and folds):
         return
     with st.spinner("Fitting five times …"):
         found = problem.remember(
             ("holdout", asked),
-            lambda: held_out(fit.model, problem.frame(), 5, fit.data.known(fit.groups)),
+            lambda: held_out(fit.model, problem.frame(), folds, known),
         )
     display = HoldoutDisplay.from_result(found)
     st.markdown(

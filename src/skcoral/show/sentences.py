@@ -176,6 +176,19 @@ def frontier_summary(curve: Frontier) -> str:
     )
 
 
+def about_curve(result: Decorrelation) -> str:
+    """What the curve of a common floor is about, where that is not what was asked for."""
+    said = []
+    if not result.notes.is_about_rows:
+        said.append(f"The curve is about {result.notes.about}, not about the plain rows.")
+    other = ["one floor for all variables"] * bool(np.ptp(result.rho_min) > 1e-12)
+    other += ["unrestricted coefficients"] * result.is_restricted
+    other += ["VIFs without a limit"] * (not minimises_residual(result))
+    if other:
+        said.append(f"The curve is for {' and '.join(other)}; the answer can lie above it.")
+    return " ".join(said)
+
+
 def proved_points(curve: Frontier) -> str:
     """How many points of the curve are certified."""
     open_gap = curve.gap > OPTIMAL_GAP * np.maximum(1.0, curve.objective)

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from skcoral.core.results import Frontier
     from skcoral.stability import Holdout
 
-#: Points on the curve and parts held out, for up to so many variables; none beyond.
+#: Points on the curve and parts held out, for up to so many variables; none beyond. Ten times as
+#: many variables take hundreds of times as long.
 _POINTS = ((100, 25), (300, 11), (400, 7))
-_DEPENDENT = 7  # points of the frontier of dependent variables, which take longer
+_FEW_POINTS = ((16, 11), (400, 7))  # of dependent variables and other criteria, which take longer
 _FOLDS = ((100, 5), (300, 2))
 _QUICK = 2e6  # r²p up to which dozens of solutions take seconds
-#: Rows per variable below which parts of a table say little about the rest of it.
-ROWS_PER_VARIABLE = 4
+_ROWS_PER_VARIABLE = 4  # with fewer, parts of a table say little about the rest of it
 _MOST_ROWS = 200_000  # more of them take long to fit again
 
 
@@ -137,12 +137,11 @@ def gather(
     today = f"{date.today().day} {date.today():%B %Y}"
     p = len(result.names)
     if n_points is None:
-        n_points = _affordable(_POINTS, p)
-        n_points = min(n_points, _DEPENDENT) if result.deficiency else n_points
+        n_points = curve_points(p, result.criterion, dependent=result.deficiency is not None)
     known = known or {}
     notes = [*notes, sentences.unfloored(result, estimator.rho_min)]
     if X is not None and folds is None:
-        folds, why = _affordable_folds(len(X), p, known)
+        folds, why = holdout_folds(len(X), p, known)
         notes.append(why)
     compared = None
     if X is not None and y is not None:
@@ -185,14 +184,13 @@ def _regressions(
     return found, ""
 
 
-def can_hold_out(n_rows: int, p: int, weights: Array | None = None) -> bool:
-    """Whether parts of a table tell something about the rest of it."""
-    # weighted rows tell as much as so many equally weighted ones
-    n_effective = n_rows if weights is None else weights.sum() ** 2 / (weights @ weights)
-    return bool(n_effective >= ROWS_PER_VARIABLE * p)
+def curve_points(p: int, criterion: str, *, dependent: bool) -> int:
+    """How many points of the curve take seconds in all; 0 where one takes too long."""
+    slow = dependent or criterion != "squared"
+    return _affordable(_FEW_POINTS if slow else _POINTS, p)
 
 
-def _affordable_folds(n_rows: int, p: int, known: Mapping[str, Any]) -> tuple[int, str]:
+def holdout_folds(n_rows: int, p: int, known: Mapping[str, Any]) -> tuple[int, str]:
     """How many parts are held out, and why none is."""
     from skcoral.stability.dependence import FEWEST_UNITS
 
@@ -201,9 +199,11 @@ def _affordable_folds(n_rows: int, p: int, known: Mapping[str, Any]) -> tuple[in
         return 0, f"No hold-out table: it needs {FEWEST_UNITS} or more groups."
     if n_rows > _MOST_ROWS:
         return 0, f"No hold-out table: there are more than {_MOST_ROWS:,} rows."
-    if not can_hold_out(n_rows, p, weights):
+    # weighted rows tell as much as so many equally weighted ones
+    n_effective = n_rows if weights is None else weights.sum() ** 2 / (weights @ weights)
+    if n_effective < _ROWS_PER_VARIABLE * p:
         rows = "rows" if weights is None else "equally weighted rows"
-        return 0, f"No hold-out table: it needs {ROWS_PER_VARIABLE} or more {rows} per variable."
+        return 0, f"No hold-out table: it needs {_ROWS_PER_VARIABLE} or more {rows} per variable."
     folds = _affordable(_FOLDS, p)
     why = "" if folds else "No hold-out table: so many variables take too long to fit again."
     return folds, why

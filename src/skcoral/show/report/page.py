@@ -54,8 +54,7 @@ def render(facts: ReportFacts) -> str:
     """
     result, measured, held = facts.result, facts.measured, facts.holdout
     sources = column_names(facts.estimator)
-    about_rows = result.notes.is_about_rows
-    plain = result.is_certified and about_rows
+    plain = result.is_certified and result.notes.is_about_rows
     listed = _listed(facts)
     tables: dict[str, Any] = {}
     if held is not None:
@@ -70,7 +69,6 @@ def render(facts: ReportFacts) -> str:
         sure=getattr(facts.estimator, "confidence_", None),
         price=sentences.price,
         priced=sentences.minimises_residual(result),
-        about_rows=about_rows,
         state=("" if plain else " open") if facts.passed else " failed",
         promise=" ".join(filter(None, sentences.proved(result)[:2])),
         asked=[
@@ -162,6 +160,7 @@ def _curve(facts: ReportFacts) -> dict[str, Any] | None:
     return {
         "measure": measure,
         "points": len(display.rho_min),
+        "about": sentences.about_curve(result),
         "proved": sentences.proved_points(facts.frontier),
         "picture": svg.frontier(display, f"Trade-off curve: {measure} against the floor"),
     }
