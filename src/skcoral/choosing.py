@@ -59,6 +59,16 @@ class Choice:
         return "lowest" if np.isinf(self.largest_vif) else "ρ★"
 
     @property
+    def cells(self) -> dict[str, str]:
+        """What a reader compares, in the columns of a table; fidelity is rounded down."""
+        return {
+            "floor": self.label,
+            "largest |r|": f"{self.largest_correlation:.2f}",
+            "largest VIF": vif_text(self.largest_vif),
+            "weakest": f"{rounded_down(self.min_fidelity, 3):.3f}",
+        }
+
+    @property
     def correlates(self) -> bool:
         """Whether two outputs correlate by more than 0.5."""
         return self.largest_correlation > MOST_CORRELATION * (1.0 - _ROUNDING)

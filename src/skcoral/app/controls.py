@@ -11,18 +11,18 @@ import streamlit as st
 from skcoral.app.page import plain
 from skcoral.app.problem import CONFIDENCE, Problem, group_columns
 from skcoral.app.settings import bound, change, choose, current, put
-from skcoral.choosing import FloorComparison, compare_floors
 from skcoral.core import measures
-from skcoral.data.effects import rounded_down, vif_text
+from skcoral.data.effects import rounded_down
 from skcoral.show import sentences
 
 if TYPE_CHECKING:
-    from skcoral.core.results import Frontier, Threshold
+    from skcoral.core.results import Frontier
+    from skcoral.workflow.dataset import Dataset
 
 _START = 0.1  # where a budget begins, between the least possible and what the variables have
 
 
-def choose_level(problem: Problem, threshold: Threshold, curve: Frontier) -> None:
+def choose_level(problem: Problem, curve: Frontier) -> None:
     """Show the slider of the current mode."""
     mode = current().mode
     if mode == "budget":
@@ -36,6 +36,7 @@ def choose_level(problem: Problem, threshold: Threshold, curve: Frontier) -> Non
         bound(st.number_input, "Largest VIF allowed in the outputs", mode, 1.0, step=0.1)
         return
     slider, button = st.columns([3, 1], vertical_alignment="bottom")
+    threshold = problem.data.threshold
     exact = threshold.least_residual == 0
     least = "uncorrelated" if exact else "as little correlated as is possible"
     button.button(
@@ -50,42 +51,24 @@ def choose_level(problem: Problem, threshold: Threshold, curve: Frontier) -> Non
     bound(slider.slider, label, "floor", 0.0, 1.0, step=0.001, format="%.3f")
 
 
-def _compared(problem: Problem, threshold: Threshold) -> FloorComparison:
-    return problem.remember(
-        "floors", lambda: compare_floors(problem.data.estimate, threshold=threshold)
-    )
-
-
-def start_at_recommended(problem: Problem, threshold: Threshold) -> None:
+def start_at_recommended(data: Dataset) -> None:
     """Begin at the floor that is recommended, or at ρ★ where none is."""
     if current().floor is None:
-        best = _compared(problem, threshold).recommended
-        floor = None if best is None else best.rho_min
-        change(floor=rounded_down(threshold.value, 3) if floor is None else floor)
+        best = data.floors.recommended
+        change(floor=rounded_down(data.threshold.value if best is None else best.floor, 3))
 
 
-def compare(problem: Problem, threshold: Threshold) -> None:
+def compare(data: Dataset) -> None:
     """Show what usual floors give, and which one is recommended."""
-    compared = _compared(problem, threshold)
-    best = compared.recommended
+    best = data.floors.recommended
     advice = "None is recommended." if best is None else f"Try {best.label}."
     if best is not None and best.floor == 1.0:
         advice = "Little is to be gained here."
     with st.expander(f"Which floor? {advice}"):
-        st.caption(plain(compared.sentence()))
-        table = [
-            {
-                "floor": choice.label,
-                "largest |r|": f"{choice.largest_correlation:.2f}",
-                "largest VIF": vif_text(choice.largest_vif),
-                "weakest fidelity": f"{rounded_down(choice.min_fidelity, 3):.3f}",
-            }
-            for choice in compared.choices
-        ]
-        st.table(table, hide_index=True)
-        estimate = problem.data.estimate
-        about = "" if estimate.is_about_rows else f", for {estimate.about}"
-        st.caption(plain(f"With the least {sentences.CRITERIA['squared']}{about}."))
+        st.caption(plain(data.floors.sentence()))
+        st.table([choice.cells for choice in data.floors.choices], hide_index=True)
+        least = sentences.CRITERIA["squared"]
+        st.caption(f"With the least {least}. Weakest: the fidelity that every output keeps.")
 
 
 def _choose_budget(problem: Problem, curve: Frontier) -> None:

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from skcoral import datasets
 from skcoral.core.display import printable
 from skcoral.core.limits import VISITOR, use
-from skcoral.exceptions import InvalidTableError
 from skcoral.tables.arrow_arrays import plain_cells
 from skcoral.tables.reading import sheet_names
-from skcoral.tables.sources import GZIP
 from skcoral.workflow.opening import OpenedFile, open_file
 
 UPLOAD_MB = 25
@@ -75,23 +73,12 @@ def example() -> Source:
 
 def sheets(data: bytes, name: str) -> tuple[str, ...]:
     """The sheets of an uploaded workbook; none for any other file."""
-    _check_packed(data, name)
     with use(VISITOR):
         return sheet_names(data, name=name)
 
 
 def read_file(data: bytes, name: str, *, key: str, sheet: str | None = None) -> Source:
     """Read an uploaded file, within the limits of a shared server."""
-    _check_packed(data, name)
     with use(VISITOR), _one_at_a_time:
         opened = open_file(data, name=name, in_memory=True, sheet=sheet)
     return Source(key=key, opened=opened, sheet=sheet)
-
-
-def _check_packed(data: bytes, name: str) -> None:
-    """Refuse compressed files, whose size after unpacking is not known."""
-    if data.startswith(GZIP):
-        raise InvalidTableError(
-            f"{name}: the file is compressed.\nUpload it unpacked, or use the command: "
-            "coral fit reads compressed files."
-        )

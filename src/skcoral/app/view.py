@@ -19,7 +19,7 @@ from skcoral.app.problem import (
 )
 from skcoral.app.settings import EXPLAINED, LIMITED, MODES, bound, current
 from skcoral.core import measures
-from skcoral.core.results import Decorrelation, Threshold
+from skcoral.core.results import Decorrelation
 from skcoral.data.effects import Measured, rounded_down, vif_text
 from skcoral.show import sentences, svg
 from skcoral.show.pictures import FidelityDisplay, FrontierDisplay, HoldoutDisplay
@@ -41,7 +41,6 @@ def explore(problem: Problem) -> None:
 
 
 def _explore(problem: Problem) -> None:
-    threshold = problem.remember("threshold", lambda: api.threshold(problem.data.estimate))
     mode = bound(
         st.radio,
         "What to hold fixed",
@@ -60,19 +59,19 @@ def _explore(problem: Problem) -> None:
         _say_dependent(problem)
     check_mode(problem, mode)
     if mode not in LIMITED:
-        controls.start_at_recommended(problem, threshold)
+        controls.start_at_recommended(problem.data)
     with choices:
         if mode == "support":
             controls.choose_support()
         if mode == "floor":
-            controls.compare(problem, threshold)
+            controls.compare(problem.data)
             controls.choose_confidence(problem)
         if mode not in LIMITED:
             controls.choose_own_floors(problem)
     with plot:
         curve = _curve(problem, "worst" if mode == "max_correlation" else "squared")
     with level:
-        controls.choose_level(problem, threshold, curve)
+        controls.choose_level(problem, curve)
         figures = st.container(horizontal=True)
     chosen = arguments(problem, current())
     clusters = groups(current(), chosen)
@@ -86,7 +85,7 @@ def _explore(problem: Problem) -> None:
                 asked, lambda: problem.data.fit(chosen, groups=clusters, thorough=thorough).model
             )
         fit = Fit(problem.data, model, clusters)
-        _frontier(problem, model.result_, threshold, curve)
+        _frontier(problem, model.result_, curve)
     with figures:
         _figures(model.result_, fit.measured)
     with said:
@@ -115,13 +114,11 @@ def _say_dependent(problem: Problem) -> None:
         st.rerun()  # the whole page, not only this part of it
 
 
-def _frontier(
-    problem: Problem, result: Decorrelation, threshold: Threshold, curve: Frontier
-) -> None:
+def _frontier(problem: Problem, result: Decorrelation, curve: Frontier) -> None:
     R = problem.R if problem.deficiency is None else None  # classical methods need full rank
     display = FrontierDisplay.from_result(curve, R, chosen=result)
     show_picture(svg.frontier(display, "Least residual for every floor"))
-    said = [sentences.threshold(threshold, result), sentences.about_curve(result)]
+    said = [sentences.threshold(problem.data.threshold, result), sentences.about_curve(result)]
     if result.status != "exact" and sentences.minimises_residual(result):
         gap = max(result.gap, 0.0)
         said.append(f"The gap between the residual and its proved lower bound is {gap:.2g}.")

@@ -35,13 +35,12 @@ def frontier(options: Namespace) -> int:
                 "Name the floors to look at (--rho-min), or choose fewer columns (--columns)."
             )
         estimate = data.estimate
-        with data.naming(), console.progress("Computing the curve") as tell:
+        with data.naming(), console.progress("Computing the curve"):
             curve = api.frontier(
                 estimate,
                 sorted(set(floors)) if floors else None,
                 criterion=options.criterion,
                 n_points=options.points,
-                callback=lambda *_: tell(None),
             )
         frame = curve.to_frame()
         if csv is not None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 from argparse import Namespace
-from dataclasses import fields
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from skcoral import api, baselines
-from skcoral.choosing import MOST_CORRELATION, MOST_VIF, Choice, compare_floors, floors_within
+from skcoral import baselines
+from skcoral.choosing import MOST_CORRELATION, MOST_VIF, floors_within
 from skcoral.cli import console
 from skcoral.cli.loading import load, notes
 from skcoral.cli.loading import record as record_of
@@ -21,7 +21,7 @@ from skcoral.core.display import short, shortened
 from skcoral.core.linalg import inflation_factors
 from skcoral.core.lowrank import welch
 from skcoral.core.results import Threshold
-from skcoral.data.effects import rounded_down, strongest_pairs, vif_text
+from skcoral.data.effects import rounded_down, strongest_pairs
 from skcoral.workflow.dataset import Dataset
 
 _SHOWN = 4
@@ -42,11 +42,10 @@ def inspect(options: Namespace) -> int:
     """Tell what a table holds and what decorrelation can do for it."""
     data = load(options)
     record = _overview(data)
-    with console.progress("Solving"):
-        # Dependent columns have no exact decorrelation, and so no threshold.
-        th = None if data.estimate.deficiency is not None else api.threshold(data.estimate)
-        record |= _dependence(data) if th is None else _regular(data, th)
-        record |= _floors(data, options)
+    # Dependent columns have no exact decorrelation, and so no threshold.
+    th = None if data.estimate.deficiency is not None else data.threshold
+    record |= _dependence(data) if th is None else _regular(data, th)
+    record |= _floors(data, options)
     if options.json:
         console.print_json(record)
     else:
@@ -97,23 +96,16 @@ def _floors(data: Dataset, options: Namespace) -> dict[str, Any]:
     r = p if deficiency is None else deficiency.rank
     if r * r * p > (_QUICK if deficiency is None else _QUICK_SINGULAR) or p > _MOST_COMPARED:
         return {"floors": [], "recommended": None, "recommendation": _TOO_LARGE}
-    about_rows = data.estimate.is_about_rows
-    compared = compare_floors(data.estimate, measure=None if about_rows else data.measure)
+    compared = data.floors
+    floors = [{"label": choice.label, **asdict(choice)} for choice in compared.choices]
     what = "T.csv" if data.matrix is not None else "decorrelated.csv"
-
-    figures = [field.name for field in fields(Choice)]
-    floors = [
-        {"label": choice.label, **{name: getattr(choice, name) for name in figures}}
-        for choice in compared.choices
-    ]
-    best, limits = compared.recommended, {}
-    asked = [] if best is None or best.rho_min is None else ["--rho-min", best.label]
-    if best is not None and best.floor < 1.0 and about_rows and deficiency is None:
-        limits = floors_within(data.estimate) if r * r * p <= _QUICK_LIMITS else {}
-    recommended = None
+    best, limits, recommended = compared.recommended, {}, None
     if best is not None:
-        command = shlex.join(["coral", "fit", *arguments(vars(options)), *asked, "-o", what])
+        asked = ["--rho-min", best.label, "-o", what]
+        command = shlex.join(["coral", "fit", *arguments(vars(options)), *asked])
         recommended = floors[compared.choices.index(best)] | {"command": command}
+        if best.floor < 1.0 and data.estimate.is_about_rows and deficiency is None:
+            limits = floors_within(data.estimate) if r * r * p <= _QUICK_LIMITS else {}
     return {
         "floors": floors,
         "recommended": recommended,
@@ -166,7 +158,7 @@ def _show(record: dict[str, Any], data: Dataset, th: Threshold | None) -> None:
         console.say(f"No exact decorrelation. {record['reason']}", "red")
         if record["complete_rows"] is None or record["complete_rows"] > used:
             console.say(f"{without(record['redundant'])}, or fit with --covariance LedoitWolf.")
-        _show_floors(record)
+        _show_floors(record, data)
         return
     say_threshold(th)
     console.say("")
@@ -188,23 +180,15 @@ def _show(record: dict[str, Any], data: Dataset, th: Threshold | None) -> None:
     )
     if len(vif) > _SHOWN:
         console.say(f"and {len(vif) - _SHOWN} more (--json lists all).")
-    _show_floors(record)
+    _show_floors(record, data)
 
 
-def _show_floors(record: dict[str, Any]) -> None:
+def _show_floors(record: dict[str, Any], data: Dataset) -> None:
     """Print what floors give, and last the recommendation with its command."""
     console.say("")
     if record["floors"]:
-        rows = [
-            (
-                c["label"],
-                console.number(c["largest_correlation"], 2),
-                vif_text(c["largest_vif"]),
-                console.number(rounded_down(c["min_fidelity"], 3), 3),
-            )
-            for c in record["floors"]
-        ]
-        console.table(("floor", "largest |r|", "largest VIF", "weakest"), rows)
+        cells = [choice.cells for choice in data.floors.choices]
+        console.table(list(cells[0]), [list(row.values()) for row in cells])
     best = record["recommended"]
     limits = [
         f"{rounded_down(floor, 3):g} with {_LIMITS[name]}"

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from skcoral import api
 from skcoral.cli import console
 from skcoral.cli.loading import load, notes
 from skcoral.cli.loading import record as record_of
@@ -19,9 +18,7 @@ from skcoral.show import sentences
 def threshold(options: Namespace) -> int:
     """Compute ρ★, the largest fidelity that exact decorrelation allows."""
     data = load(options)
-    estimate = data.estimate
-    with data.naming(), console.progress("Solving") as tell:
-        th = api.threshold(estimate, callback=lambda *_: tell(None))
+    th = data.threshold
     if options.json:
         fidelity = dict(zip(data.names, th.fidelity.tolist(), strict=True))
         console.print_json(record_of(data) | describe_threshold(th) | {"fidelity": fidelity})

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral import api
+from skcoral.choosing import FloorComparison, compare_floors
 from skcoral.core.arrays import Array
 from skcoral.core.limits import current
-from skcoral.core.results import Decorrelation
+from skcoral.core.results import Decorrelation, Threshold
 from skcoral.data.correlation import (
     CorrelationEstimate,
     estimate_moments,
@@ -212,6 +214,20 @@ class Dataset:
     def moments(self) -> Moments:
         """Counts and moments of the complete rows, weighted where weights are asked for."""
         return self._estimated[1]
+
+    @cached_property
+    def threshold(self) -> Threshold:
+        """The highest fidelity of exact decorrelation, or of the least residual."""
+        with self.progress("Solving"), self.naming():
+            return api.threshold(self.estimate)
+
+    @cached_property
+    def floors(self) -> FloorComparison:
+        """What usual floors give, on these rows, and which one is recommended."""
+        measure = None if self.estimate.is_about_rows else self.measure
+        threshold = self.threshold
+        with self.progress("Comparing floors"):
+            return compare_floors(self.estimate, threshold=threshold, measure=measure)
 
     def measure(self, result: Decorrelation) -> Measured:
         """The effect of a result on the rows, or for the matrix."""
