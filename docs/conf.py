@@ -65,7 +65,7 @@ numpydoc_xref_aliases = {
         "core.limits.": ["Limits"],
         "show.report.": ["ReportFacts"],
         "datasets.": ["Dataset", "NamedCorrelation"],
-        "paper.": ["Cell", "Reproduction", "Row", "Study"],
+        "paper.": ["Cell", "Reproduction", "Row"],
     }.items()
     for name in names
 }

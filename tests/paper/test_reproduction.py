@@ -10,15 +10,9 @@ import numpy as np
 import pytest
 
 from skcoral.exceptions import InvalidArgumentError
-from skcoral.paper import (
-    TABLES,
-    VERDICTS,
-    paper_numbers,
-    reproduce,
-    reproduction,
-)
+from skcoral.paper import TABLES, VERDICTS, paper_numbers, reproduce
 from skcoral.paper.quantities import QUANTITIES, Finding
-from skcoral.paper.study import Study
+from skcoral.paper.study import matrix
 from skcoral.paper.verdicts import EQUAL, IMPROVED, INCONSISTENT, TOLERANCE, UNEXPLAINED, judge
 
 SLOW = ("sparse-pca-ablation", "sparse-pca-app", "support-frontier")
@@ -45,31 +39,11 @@ CERTIFIED = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def study():
-    return Study()
-
-
-@pytest.fixture(scope="module")
-def result(study):
-    """Reproduce a table once, and solve what tables share once."""
-    done = {}
-
-    def get(table):
-        if table not in done:
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(reproduction, "Study", lambda **_: study)
-                done[table] = reproduce(table)
-        return done[table]
-
-    return get
-
-
 @pytest.mark.parametrize(
     "table", [pytest.param(t, marks=pytest.mark.slow) if t in SLOW else t for t in TABLES]
 )
-def test_table_is_reproduced(result, table):
-    found = result(table)
+def test_table_is_reproduced(table):
+    found = reproduce(table)
     unexplained = [row for row in found.rows if row.verdict == UNEXPLAINED]
     assert unexplained == []
     assert found.counts == EXPECTED[table]
@@ -83,8 +57,8 @@ def test_table_is_reproduced(result, table):
 
 
 @pytest.mark.parametrize("table", ["rho-star", "dense-frontiers", "real-primal", "dual-real"])
-def test_dense_optima_are_certified(result, table):
-    rows = result(table).rows
+def test_dense_optima_are_certified(table):
+    rows = reproduce(table).rows
     cells = [cell for cell in paper_numbers() if cell.table == table]
     optimised = [row for row, cell in zip(rows, cells, strict=True) if cell.quantity in CERTIFIED]
     assert len(optimised) >= 5
@@ -108,10 +82,10 @@ def test_the_documentation_has_these_counts():
     assert told == EXPECTED
 
 
-def test_p50_at_095_is_decided(result):
+def test_p50_at_095_is_decided():
     (row,) = [
         row
-        for row in result("dense-frontiers").rows
+        for row in reproduce("dense-frontiers").rows
         if row.row == "ρ_min = 0.95" and row.column == "p=50: max |offdiag|"
     ]
     assert row.ours > 0.0035
@@ -119,28 +93,28 @@ def test_p50_at_095_is_decided(result):
 
 
 @pytest.mark.parametrize("direction", [1, -1])
-def test_a_drift_of_our_value_is_noticed(study, direction):
+def test_a_drift_of_our_value_is_noticed(direction):
     drifted = Counter()
     for cell in paper_numbers():
         if cell.value is None or cell.table not in DENSE:
             continue
-        finding = QUANTITIES[cell.quantity](study, **cell.args)
-        verdict = judge(study, cell, finding)[0]
+        finding = QUANTITIES[cell.quantity](**cell.args)
+        verdict = judge(cell, finding)[0]
         if verdict in (EQUAL, TOLERANCE):
             moved = replace(finding, ours=finding.ours + direction * 20 * cell.unit)
-            assert judge(study, cell, moved)[0] != verdict
+            assert judge(cell, moved)[0] != verdict
             drifted[verdict] += 1
     assert drifted == {EQUAL: 72, TOLERANCE: 19}
 
 
-def test_below_its_least_fidelity_zca_is_the_best_exact_decorrelator(study):
+def test_below_its_least_fidelity_zca_is_the_best_exact_decorrelator():
     improved = 0
     for cell in paper_numbers():
         if cell.table in DENSE and cell.quantity == "min_fidelity":
-            values, vectors = np.linalg.eigh(study.matrix(cell.args["system"]))
+            values, vectors = np.linalg.eigh(matrix(cell.args["system"]))
             least = np.diag((vectors * np.sqrt(values)) @ vectors.T).min()
             if cell.args["rho_min"] <= least:
-                ours = QUANTITIES["min_fidelity"](study, **cell.args).ours
+                ours = QUANTITIES["min_fidelity"](**cell.args).ours
                 assert ours == pytest.approx(least, abs=1e-12)
                 improved += 1
     assert improved == 15
@@ -170,8 +144,8 @@ def cell_of(quantity, **args):
         ("subset", {"system": "wine"}, "alcohol"),
     ],
 )
-def test_wrong_values_are_not_explained_away(study, quantity, args, ours):
-    assert judge(study, cell_of(quantity, **args), Finding(ours))[0] == UNEXPLAINED
+def test_wrong_values_are_not_explained_away(quantity, args, ours):
+    assert judge(cell_of(quantity, **args), Finding(ours))[0] == UNEXPLAINED
 
 
 def test_unknown_table_is_refused():
@@ -179,9 +153,9 @@ def test_unknown_table_is_refused():
         reproduce("table-4")
 
 
-def test_frame_and_repr(result):
+def test_frame_and_repr():
     pytest.importorskip("pandas")
-    found = result("rho-star")
+    found = reproduce("rho-star")
     frame = found.to_frame()
     assert list(frame.columns) == [
         "table", "row", "column", "paper", "ours", "difference", "verdict", "gap", "why",
@@ -190,15 +164,15 @@ def test_frame_and_repr(result):
     assert repr(found).startswith("Reproduction(30 cells: 30 equal to printed digits;")
 
 
-def test_markdown_has_one_line_per_cell_and_no_broken_row(result):
-    text = result("dense-frontiers").to_markdown()
+def test_markdown_has_one_line_per_cell_and_no_broken_row():
+    text = reproduce("dense-frontiers").to_markdown()
     lines = [line for line in text.splitlines() if line.startswith("|")]
     overview, cells = lines[:3], lines[3:]
     assert overview[2] == "| `dense-frontiers` | 34 | 16 | 6 | 12 |"
     assert len(cells) == 34 + 2
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in cells} == {9}
     # Two digits more than printed: this row's is the least fidelity of ZCA-cor, 0.9565 in print.
-    row = result("dense-frontiers").rows[1]
+    row = reproduce("dense-frontiers").rows[1]
     assert f"{row.ours:.4f}" == "0.9565"
     least = f"{row.ours:.6f}"
     assert f"| ρ_min = 0.30 | p=6: min fidelity | 0.3000 | {least} | +6.6e-01 |" in text

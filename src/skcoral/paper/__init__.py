@@ -2,7 +2,6 @@
 
 from skcoral.paper.numbers import TABLES, Cell, paper_numbers
 from skcoral.paper.reproduction import Reproduction, Row, reproduce
-from skcoral.paper.study import Study
 from skcoral.paper.verdicts import VERDICTS
 
 __all__ = [
@@ -11,7 +10,6 @@ __all__ = [
     "Cell",
     "Reproduction",
     "Row",
-    "Study",
     "paper_numbers",
     "reproduce",
 ]

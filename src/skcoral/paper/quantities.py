@@ -11,12 +11,12 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from skcoral.api import decorrelate, maximize_fidelity, threshold
-from skcoral.baselines import pca
+from skcoral.baselines import Baseline, pca, sparse_pca
 from skcoral.core.arrays import Array
 from skcoral.core.measures import fidelity, residual, residual_by
 from skcoral.core.results import Decorrelation
 from skcoral.paper.bounds import subset_bound, trace_bound, zca_bound
-from skcoral.paper.study import Study
+from skcoral.paper.study import matrix, solved, support, supported, system_of
 from skcoral.solvers.support.pattern import degrees_of_freedom
 
 #: The floors that the paper's timed frontier consists of.
@@ -36,7 +36,7 @@ class Finding:
     note: str = ""
 
 
-#: From the study, the system's name and the other arguments of the cell.
+#: From the system's name and the other arguments of the cell.
 Recipe = Callable[..., Finding]
 
 #: What the paper prints about a transformation at a common floor: of R, T and the floor.
@@ -49,7 +49,7 @@ MEASURES: Mapping[str, Callable[[Array, Array, float], float]] = {
 
 
 def _of_matrix(measure: Callable[[Array], Any]) -> Recipe:
-    return lambda study, system: Finding(float(measure(study.matrix(system))))
+    return lambda system: Finding(float(measure(matrix(system))))
 
 
 def _of_correlations(measure: Callable[[Array], Any]) -> Recipe:
@@ -57,57 +57,62 @@ def _of_correlations(measure: Callable[[Array], Any]) -> Recipe:
 
 
 def _of_support(measure: Callable[[Any], Any]) -> Recipe:
-    return lambda study, system: Finding(float(measure(study.support(system))))
+    return lambda system: Finding(float(measure(support(system))))
 
 
 def _of_sparse_pca(measure: Callable[[Array, Any], Any]) -> Recipe:
-    return lambda study, system, alpha: Finding(
-        float(measure(study.matrix(system), study.sparse_pca(system, alpha)))
+    return lambda system, alpha: Finding(
+        float(measure(matrix(system), solved(_sparse_pca, system, alpha)))
     )
 
 
+def _sparse_pca(R: Array, alpha: float) -> Baseline:
+    """On the paper's own sample: random rows, not the matrix itself."""
+    return sparse_pca(R, alpha=alpha)
+
+
 def _of_solution(quantity: str) -> Recipe:
-    def recipe(study: Study, system: str, rho_min: float) -> Finding:
-        answer = study.solved(decorrelate, system, rho_min)
-        return Finding(MEASURES[quantity](study.matrix(system), answer.T, rho_min), answer.gap)
+    def recipe(system: str, rho_min: float) -> Finding:
+        answer = solved(decorrelate, system, rho_min)
+        return Finding(MEASURES[quantity](matrix(system), answer.T, rho_min), answer.gap)
 
     return recipe
 
 
 def _of_supported(measure: Callable[[Array, Decorrelation], float]) -> Recipe:
-    def recipe(study: Study, system: str, **problem: Any) -> Finding:
-        answer = study.supported(system, **problem)
+    def recipe(system: str, **problem: Any) -> Finding:
+        answer = supported(system, **problem)
         note = f"certified: {answer.objective:.6f}"
         if answer.status == "best_found":
             note = f"best found, proved within [{answer.lower_bound:.6f}, {answer.objective:.6f}]"
-        return Finding(measure(study.matrix(system), answer), answer.gap, note)
+        return Finding(measure(matrix(system), answer), answer.gap, note)
 
     return recipe
 
 
 def _threshold(end: str) -> Recipe:
-    def recipe(study: Study, system: str) -> Finding:
-        answer = study.solved(threshold, system)
+    def recipe(system: str) -> Finding:
+        answer = solved(threshold, system)
         return Finding(getattr(answer, end), answer.gap)
 
     return recipe
 
 
-def _replaced_bound(value: Callable[[Study, str], float]) -> Recipe:
-    def recipe(study: Study, system: str) -> Finding:
-        upper = study.solved(threshold, system).upper
-        return Finding(value(study, system), note=f"the certified upper bound on ρ★ is {upper:.9f}")
+def _replaced_bound(value: Callable[[str], float]) -> Recipe:
+    def recipe(system: str) -> Finding:
+        upper = solved(threshold, system).upper
+        return Finding(value(system), note=f"the certified upper bound on ρ★ is {upper:.9f}")
 
     return recipe
 
 
-def _subset(study: Study, system: str) -> Finding:
-    names = study.describe(system)[1]
-    return Finding(", ".join(names[j] for j in study.solved(subset_bound, system)[1]))
+def _subset(system: str) -> Finding:
+    names = system_of(system).names
+    return Finding(", ".join(names[j] for j in solved(subset_bound, system)[1]))
 
 
-def _budget_fidelity(study: Study, system: str, budget: float) -> Finding:
-    answer = study.solved(maximize_fidelity, system, budget)
+def _budget_fidelity(system: str, budget: float) -> Finding:
+    answer = solved(maximize_fidelity, system, budget)
     return Finding(answer.min_fidelity, answer.gap)
 
 
@@ -141,7 +146,7 @@ _supported_mean = _of_supported(lambda R, answer: mean_residual(R, answer.T))
 
 QUANTITIES: Mapping[str, Recipe] = {
     "n_variables": _of_matrix(len),
-    "n_rows": lambda study, system: Finding(float(study.describe(system)[2])),
+    "n_rows": lambda system: Finding(float(system_of(system).n_rows)),
     "max_correlation": _of_correlations(np.max),
     "mean_correlation": _of_correlations(np.mean),
     "condition": _of_matrix(lambda R: float(np.linalg.cond(R))),
@@ -150,8 +155,8 @@ QUANTITIES: Mapping[str, Recipe] = {
     "pca_mean": _of_matrix(lambda R: largest_mean_matched(R @ pca(R).T)),
     "threshold": _threshold("lower"),
     "threshold_upper": _threshold("upper"),
-    "trace_bound": _replaced_bound(lambda study, system: trace_bound(study.matrix(system))),
-    "subset_bound": _replaced_bound(lambda study, system: study.solved(subset_bound, system)[0]),
+    "trace_bound": _replaced_bound(lambda system: trace_bound(matrix(system))),
+    "subset_bound": _replaced_bound(lambda system: solved(subset_bound, system)[0]),
     "subset": _subset,
     **{quantity: _of_solution(quantity) for quantity in MEASURES},
     "budget_fidelity": _budget_fidelity,

@@ -13,7 +13,6 @@ from skcoral._version import __version__
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.paper.numbers import TABLES, TITLES, Cell, paper_numbers
 from skcoral.paper.quantities import QUANTITIES
-from skcoral.paper.study import Study
 from skcoral.paper.verdicts import VERDICTS, judge
 
 if TYPE_CHECKING:
@@ -105,15 +104,11 @@ class Reproduction:
         counts = ", ".join(f"{count} {verdict}" for verdict, count in self.counts.items())
         return f"{len(self.rows)} cells: {counts}"
 
-    def records(self) -> list[dict[str, Any]]:
-        """Return one mapping per cell."""
-        return [{name: getattr(row, name) for name in _COLUMNS} for row in self.rows]
-
     def to_frame(self) -> pd.DataFrame:
         """Return one line per cell as a pandas table."""
         import pandas as pd
 
-        return pd.DataFrame(self.records())
+        return pd.DataFrame({name: [getattr(row, name) for row in self.rows] for name in _COLUMNS})
 
     def to_markdown(self) -> str:
         """Write the comparison as Markdown: an overview, then one table per table of the paper."""
@@ -139,7 +134,7 @@ class Reproduction:
         return f"Reproduction({self.verdicts}; {self.seconds:.1f} s)"
 
 
-def reproduce(table: str = "all", *, n_starts: int = 100, random_state: int = 0) -> Reproduction:
+def reproduce(table: str = "all") -> Reproduction:
     """Recompute the paper's numbers and put them side by side.
 
     Parameters
@@ -147,10 +142,6 @@ def reproduce(table: str = "all", *, n_starts: int = 100, random_state: int = 0)
     table : str, default="all"
         Label of one of the paper's tables, "text" for the figures in its text, "timings", or
         "all".
-    n_starts : int, default=100
-        Starts of the support-restricted problems, which are not convex.
-    random_state : int, default=0
-        Seed of these starts.
 
     Returns
     -------
@@ -169,14 +160,13 @@ def reproduce(table: str = "all", *, n_starts: int = 100, random_state: int = 0)
             f"the paper has no table {table!r}; choose one of all, {', '.join(TABLES)}."
         )
     start = perf_counter()
-    study = Study(n_starts=n_starts, random_state=random_state)
-    rows = tuple(_row(study, cell) for cell in paper_numbers() if table in ("all", cell.table))
+    rows = tuple(_row(cell) for cell in paper_numbers() if table in ("all", cell.table))
     return Reproduction(rows, perf_counter() - start)
 
 
-def _row(study: Study, cell: Cell) -> Row:
-    finding = QUANTITIES[cell.quantity](study, **cell.args)
-    verdict, why = judge(study, cell, finding)
+def _row(cell: Cell) -> Row:
+    finding = QUANTITIES[cell.quantity](**cell.args)
+    verdict, why = judge(cell, finding)
     return Row(**vars(cell), ours=finding.ours, verdict=verdict, gap=finding.gap, why=why)
 
 

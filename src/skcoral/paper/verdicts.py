@@ -8,7 +8,7 @@ from skcoral.api import decorrelate, threshold
 from skcoral.paper.bounds import subset_bound, trace_bound
 from skcoral.paper.numbers import Cell, paper_numbers
 from skcoral.paper.quantities import MEASURES, Finding
-from skcoral.paper.study import Study
+from skcoral.paper.study import matrix, solved, supported
 
 EQUAL = "equal to printed digits"
 TOLERANCE = "paper's tolerance"
@@ -25,7 +25,7 @@ _MISSED = 1e-4  # by which the paper's solver may miss a floor
 _ROUNDING = 1e-12  # of a floor that holds; the paper's own floors are missed by 1e-5 and more
 
 
-def judge(study: Study, cell: Cell, finding: Finding) -> Verdict:
+def judge(cell: Cell, finding: Finding) -> Verdict:
     """Compare a finding with the printed cell: the verdict and one line of explanation."""
     if cell.has_digits_of(finding.ours):
         return EQUAL, finding.note
@@ -33,7 +33,7 @@ def judge(study: Study, cell: Cell, finding: Finding) -> Verdict:
         return UNEXPLAINED, f"the paper prints {cell.printed!r}"
     if cell.quantity not in _REASONS:
         return UNEXPLAINED, "the digits differ and no reason is known"
-    return _REASONS[cell.quantity](study, cell, cell.value, finding.ours)
+    return _REASONS[cell.quantity](cell, cell.value, finding.ours)
 
 
 def _printed(quantity: str, **args: object) -> float | None:
@@ -44,29 +44,29 @@ def _printed(quantity: str, **args: object) -> float | None:
     return None
 
 
-def _residual(study: Study, cell: Cell, paper: float, ours: float) -> Verdict:
+def _residual(cell: Cell, paper: float, ours: float) -> Verdict:
     """Ask whether the printed residual is that of floors missed within the paper's tolerance."""
     system, rho_min = cell.args["system"], float(cell.args["rho_min"])
-    R, measure = study.matrix(system), MEASURES[cell.quantity]
+    R, measure = matrix(system), MEASURES[cell.quantity]
     # residuals grow with the floor
     lower, higher = (
-        measure(R, study.solved(decorrelate, system, floor).T, rho_min)
+        measure(R, solved(decorrelate, system, floor).T, rho_min)
         for floor in (rho_min - _MISSED, rho_min + _MISSED)
     )
     if not lower - cell.unit / 2 <= paper < ours <= higher:
         return UNEXPLAINED, f"floors missed by {_MISSED:g} leave {lower:.6f}, no explanation"
     missed = _MISSED * min((ours - paper) / (ours - lower), 1.0)
     why = f"our floors hold exactly; floors missed by about {missed:.0e} leave what is printed"
-    upper = study.solved(threshold, system).upper
+    upper = solved(threshold, system).upper
     open_in_paper = _printed("trace_bound", system=system)
     if open_in_paper is not None and upper < rho_min <= open_in_paper:
         why += f"; the paper leaves open whether 0 is possible: it is not, ρ★ ≤ {upper:.6f}"
     return TOLERANCE, why
 
 
-def _min_fidelity(study: Study, cell: Cell, paper: float, ours: float) -> Verdict:
+def _min_fidelity(cell: Cell, paper: float, ours: float) -> Verdict:
     floor = float(cell.args["rho_min"])
-    if study.solved(decorrelate, cell.args["system"], floor).status == "exact" and ours > paper:
+    if solved(decorrelate, cell.args["system"], floor).status == "exact" and ours > paper:
         why = "the exact decorrelator of largest mean fidelity, not just any, is returned"
         return IMPROVED, why
     if floor - _MISSED - cell.unit / 2 <= paper < floor and abs(ours - floor) <= _ROUNDING:
@@ -74,34 +74,34 @@ def _min_fidelity(study: Study, cell: Cell, paper: float, ours: float) -> Verdic
     return UNEXPLAINED, "neither above the paper's nor explained by its tolerance"
 
 
-def _violation(study: Study, cell: Cell, paper: float, ours: float) -> Verdict:
+def _violation(cell: Cell, paper: float, ours: float) -> Verdict:
     if paper <= _MISSED and ours <= _ROUNDING:
         return IMPROVED, "floors hold to rounding; the paper's may be missed by 1e-4"
     return UNEXPLAINED, "ours misses a floor, or the paper's misses it by more than its tolerance"
 
 
-def _threshold_upper(study: Study, cell: Cell, paper: float, ours: float) -> Verdict:
+def _threshold_upper(cell: Cell, paper: float, ours: float) -> Verdict:
     system = cell.args["system"]
     # The paper tries all subsets where there are few, and takes the full set elsewhere.
     if _printed("subset_bound", system=system) is not None:
-        bound = study.solved(subset_bound, system)[0]
+        bound = solved(subset_bound, system)[0]
     else:
-        bound = trace_bound(study.matrix(system))
-    if cell.has_digits_of(bound) and study.solved(threshold, system).lower <= ours < paper:
+        bound = trace_bound(matrix(system))
+    if cell.has_digits_of(bound) and solved(threshold, system).lower <= ours < paper:
         return IMPROVED, f"the certified ρ★ replaces an interval up to the analytic {bound:.6f}"
     return UNEXPLAINED, f"not our upper bound, nor the analytic one, {bound:.6f}"
 
 
-def _seconds(study: Study, cell: Cell, paper: float, ours: float) -> Verdict:
+def _seconds(cell: Cell, paper: float, ours: float) -> Verdict:
     if ours < paper:
         return IMPROVED, f"{paper / ours:.0f} times faster (this machine, no random starts)"
     return UNEXPLAINED, "slower than the paper"
 
 
-def _support_row(study: Study, cell: Cell, paper: float, ours: float) -> Verdict:
+def _support_row(cell: Cell, paper: float, ours: float) -> Verdict:
     """The problem is not convex, and its ρ_min = 0 row is in another table of the paper as well."""
     system, rho_min = cell.args["system"], float(cell.args["rho_min"])
-    answer = study.supported(system, rho_min)
+    answer = supported(system, rho_min)
     if rho_min == 0.0:
         twin = _printed(cell.quantity.replace("support", "floor"), criterion="squared")
         if twin is not None and abs(twin - paper) > cell.unit / 2 >= abs(twin - ours):
@@ -112,7 +112,7 @@ def _support_row(study: Study, cell: Cell, paper: float, ours: float) -> Verdict
             )
         return UNEXPLAINED, "not the optimum without fidelity either"
     # without a printed D2 there are only two measures of it: to be better is to be less in both
-    R = study.matrix(system)
+    R = matrix(system)
     less = [
         MEASURES[quantity](R, answer.T, rho_min)
         < (_printed(f"support_{quantity}", system=system, rho_min=rho_min) or 0.0)
@@ -126,10 +126,10 @@ def _support_row(study: Study, cell: Cell, paper: float, ours: float) -> Verdict
     return UNEXPLAINED, f"D2 = {answer.objective:.6f}, and not less in both of the paper's measures"
 
 
-def _floor(study: Study, cell: Cell, paper: float, ours: float) -> Verdict:
+def _floor(cell: Cell, paper: float, ours: float) -> Verdict:
     """The criterion itself is printed for the optimum without fidelity, so it can be compared."""
     system, criterion = cell.args["system"], cell.args["criterion"]
-    answer = study.supported(system, criterion=criterion)
+    answer = supported(system, criterion=criterion)
     target = _printed("floor_objective", system=system, criterion=criterion)
     if target is not None and answer.objective < target - cell.unit / 2:
         return IMPROVED, (
@@ -139,13 +139,13 @@ def _floor(study: Study, cell: Cell, paper: float, ours: float) -> Verdict:
     return UNEXPLAINED, f"ours has {answer.objective:.6f} and is not better than the paper's"
 
 
-def _support_min_fidelity(study: Study, cell: Cell, paper: float, ours: float) -> Verdict:
+def _support_min_fidelity(cell: Cell, paper: float, ours: float) -> Verdict:
     if ours > paper:
         return IMPROVED, "the optimum keeps more fidelity than its floor asks for"
     return UNEXPLAINED, "below the paper's"
 
 
-_REASONS: Mapping[str, Callable[[Study, Cell, float, float], Verdict]] = {
+_REASONS: Mapping[str, Callable[[Cell, float, float], Verdict]] = {
     "max_residual": _residual,
     "mean_residual": _residual,
     "min_fidelity": _min_fidelity,
