@@ -9,7 +9,7 @@ import pytest
 
 from skcoral import CORAL
 from skcoral.app import exports, sources
-from skcoral.app.problem import arguments, group_columns, pose
+from skcoral.app.problem import arguments, group_columns, pose, request_of
 from skcoral.app.settings import Settings
 from skcoral.models.files import load_model, model_json
 from skcoral.stability import confident_floors
@@ -55,7 +55,8 @@ def test_columns_that_name_groups_are_no_variables(bring, sites, chosen):
     )
     assert chosen(at).groups == ""  # a is a variable
     source = sources.read_file(data, "s.csv", key="k")
-    assert group_columns(pose(source, Settings(without=("batch",)))) == ["site", "batch"]
+    problem = pose(source, request_of(Settings(without=("batch",))))
+    assert group_columns(problem) == ["site", "batch"]
 
 
 def test_independent_rows(open_app, metric, wine):
@@ -80,7 +81,7 @@ def test_what_is_taken_away_repeats_the_floors(sites, tmp_path, monkeypatch, cap
     sites.to_csv("sites.csv", index=False)
     settings = Settings(floor=0.8, population=True, without=("batch",), groups="site")
     source = sources.read_file(sites.to_csv(index=False).encode(), "sites.csv", key="k")
-    problem = pose(source, settings)
+    problem = pose(source, request_of(settings))
     chosen = arguments(problem, settings)
     fit = problem.data.fit(chosen, groups="site")
     complete = sites.dropna()

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from skcoral.app import exports, sources
-from skcoral.app.problem import arguments, pose
+from skcoral.app.problem import arguments, pose, request_of
 from skcoral.app.settings import Settings
 from skcoral.models.files import load_model, model_json
 
@@ -57,7 +57,7 @@ def fitted(problem, settings, scale="unit"):
 
 def by_hand(mine, source, settings, scale="unit"):
     """The decorrelated columns, from the definition."""
-    problem = pose(source, settings)
+    problem = pose(source, request_of(settings))
     complete = mine.dropna(subset=list(problem.names))
     X = complete[list(problem.names)].to_numpy()
     w = complete["w"].to_numpy() if settings.weights else np.ones(len(X))
@@ -73,7 +73,7 @@ def by_hand(mine, source, settings, scale="unit"):
 @pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
 def test_decorrelated_table(mine, source, ending, scale):
     settings = MODES[1]
-    problem = pose(source, settings)
+    problem = pose(source, request_of(settings))
     fit = fitted(problem, settings, scale)
     data = exports.decorrelated(fit, ending=ending)
     read_excel = partial(pd.read_excel, engine="calamine")
@@ -89,7 +89,7 @@ def test_decorrelated_table(mine, source, ending, scale):
 
 def test_model_and_report(source, tmp_path):
     settings = MODES[0]
-    problem = pose(source, settings)
+    problem = pose(source, request_of(settings))
     path = tmp_path / "model.json"
     fit = fitted(problem, settings)
     path.write_text(model_json(fit.model))
@@ -102,7 +102,7 @@ def test_model_and_report(source, tmp_path):
 
 def test_transformation_file(source):
     settings = MODES[0]
-    problem = pose(source, settings)
+    problem = pose(source, request_of(settings))
     result = fitted(problem, settings).model.result_
     data = io.BytesIO(exports.matrix_file(problem, result.T))
     found = pd.read_csv(data, index_col=0)
@@ -114,7 +114,7 @@ def test_transformation_file(source):
 def test_command_repeats_the_numbers(folder, mine, source, settings, capsys):
     from skcoral import cli
 
-    problem = pose(source, settings)
+    problem = pose(source, request_of(settings))
     command = exports.command(problem, settings, ending="csv")
     words = shlex.split(command)[1:]
     status = cli.main([*words, "--json"])
@@ -132,7 +132,7 @@ def test_example_command_starts_from_nothing(tmp_path, monkeypatch, capsys, wine
     from skcoral import cli
 
     monkeypatch.chdir(tmp_path)
-    problem = pose(sources.example(), Settings())
+    problem = pose(sources.example(), request_of(Settings()))
     demo, fit = exports.command(problem, Settings(floor=0.85), ending="csv").splitlines()
     assert cli.main(shlex.split(demo)[1:]) == 0
     capsys.readouterr()
@@ -144,7 +144,7 @@ def test_example_command_starts_from_nothing(tmp_path, monkeypatch, capsys, wine
 def test_file_names_are_safe(mine):
     data = mine.to_csv(index=False).encode()
     odd = sources.read_file(data, "../../a b<c>.csv", key="k")
-    stem = exports.file_stem(pose(odd, Settings(without=("w",))))
+    stem = exports.file_stem(pose(odd, request_of(Settings(without=("w",)))))
     assert re.fullmatch(r"[\w-]+", stem)
 
 

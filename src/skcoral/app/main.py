@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from skcoral.app import sidebar, view
 from skcoral.app.page import in_words, leave_out_button, plain, remember_table
-from skcoral.app.problem import Problem, key_of, pose, variables
+from skcoral.app.problem import Problem, pose, request_of, variables
 from skcoral.app.settings import current
 from skcoral.app.sources import Source
 from skcoral.exceptions import (
@@ -71,7 +71,8 @@ def _show(source: Source) -> None:
     settings = current()
     broken = [n for n in variables(source, settings) if n in source.opened.unreadable]
     try:
-        problem = remember_table(key_of(source, settings), lambda: pose(source, settings))
+        request = request_of(settings)
+        problem = remember_table((source.key, request), lambda: pose(source, request))
     except InvalidTableError as error:
         if not broken:
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +14,8 @@ from skcoral.app.sources import Source
 from skcoral.core.arrays import Array
 from skcoral.core.deficiency import Deficiency
 from skcoral.core.limits import VISITOR, use
-from skcoral.estimator.rows import named_rows
-from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.exceptions import InvalidArgumentError
 from skcoral.workflow.dataset import Dataset, Request
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: With which floors hold for the population, where that is asked for.
 CONFIDENCE = 0.95
@@ -27,15 +23,12 @@ CONFIDENCE = 0.95
 MOST_VARIABLES = 100
 #: Modes that would keep other visitors waiting with more variables than these.
 LIMITS = {"support": 30, "max_vif": 30, "max_correlation": 60}
-#: The same where variables depend on each other: a limit on the correlation then takes minutes.
-_SINGULAR_LIMITS = {"max_correlation": 12}
 
 
 @dataclass(frozen=True)
 class Problem:
-    """The chosen variables of a source; results are remembered under ``key``."""
+    """The chosen variables of a source."""
 
-    key: tuple[Any, ...]
     source: Source
     data: Dataset
 
@@ -56,23 +49,12 @@ class Problem:
 
     def remember(self, what: Hashable, compute: Callable[[], Found]) -> Found:
         """Return ``compute()``, or what it returned before for these variables."""
-        return remember((self.key, what), compute)
-
-    def frame(self) -> pd.DataFrame:
-        """The complete rows with names."""
-        assert self.data.rows is not None
-        return named_rows(self.data.rows.values, self.names)
+        return remember((self.source.key, self.data.request, what), compute)
 
 
-def key_of(source: Source, settings: Settings) -> tuple[Any, ...]:
-    """What tells problems apart."""
-    chosen = variables(source, settings)
-    return (source.key, chosen, settings.weights, settings.target, settings.covariance)
-
-
-def pose(source: Source, settings: Settings) -> Problem:
-    """Choose the variables and estimate their correlations, or raise what is wrong with them."""
-    request = Request(
+def request_of(settings: Settings) -> Request:
+    """Which columns a visitor wants as variables, and what others are for."""
+    return Request(
         exclude=settings.without,
         include=settings.include,
         weights=settings.weights or None,
@@ -81,16 +63,14 @@ def pose(source: Source, settings: Settings) -> Problem:
         in_memory=True,
         dense=True,
     )
+
+
+def pose(source: Source, request: Request) -> Problem:
+    """Choose the variables and estimate their correlations, or raise what is wrong with them."""
     with use(VISITOR):
         data = source.opened.choose(request)
-        if len(data.names) > MOST_VARIABLES:
-            raise InvalidTableError(
-                f"{source.label}: {len(data.names)} variables are chosen, and {MOST_VARIABLES} fit "
-                "here.\n"
-                "Choose fewer, or use the command: coral fit has no such limit."
-            )
         _ = data.estimate  # within the limits of a visitor
-    return Problem(key_of(source, settings), source, data)
+    return Problem(source, data)
 
 
 def variables(source: Source, settings: Settings) -> tuple[str, ...]:
@@ -102,20 +82,17 @@ def variables(source: Source, settings: Settings) -> tuple[str, ...]:
 
 def check_mode(problem: Problem, mode: str) -> None:
     """Refuse what is impossible for this table in this mode, or would take too long."""
-    singular = problem.deficiency is not None
-    if singular and mode in ("max_vif", "support"):
+    if problem.deficiency is not None and mode in ("max_vif", "support"):
         why = "every VIF is infinite" if mode == "max_vif" else "it needs variables that do not"
         raise InvalidArgumentError(
             f"“{MODES[mode]}” has no answer for variables that determine each other: {why}.\n"
             "Leave some of them out, choose shrunk correlations of rows in the side panel, or take "
             "another mode."
         )
-    limits = LIMITS | (_SINGULAR_LIMITS if singular else {})
-    limit = limits.get(mode, MOST_VARIABLES)
+    limit = LIMITS.get(mode, MOST_VARIABLES)
     if len(problem.names) > limit:
-        where = " that depend on each other" if singular and limit != LIMITS.get(mode) else ""
         raise InvalidArgumentError(
-            f"“{MODES[mode]}” answers here for up to {limit} variables{where}, and there are "
+            f"“{MODES[mode]}” answers here for up to {limit} variables, and there are "
             f"{len(problem.names)}.\nChoose fewer in the side panel, or use the command or the "
             "library, which have no such limit."
         )
@@ -123,7 +100,7 @@ def check_mode(problem: Problem, mode: str) -> None:
 
 def doubts(problem: Problem) -> list[str]:
     """How the data may have been misread: cells and columns left out, and what was assumed."""
-    return problem.data.doubts("To use them, add them to the variables in the side panel.", "empty")
+    return problem.data.doubts("To use one, add it to the variables in the side panel.", "empty")
 
 
 def arguments(problem: Problem, settings: Settings) -> dict[str, Any]:

@@ -24,6 +24,7 @@ OPTIONS = (
     "--server.maxUploadSize=25",
     "--theme.light.primaryColor=#1c74a8",
     "--theme.dark.primaryColor=#4aa8dc",
+    "--theme.dark.backgroundColor=#14181d",  # the paper of the pictures
 )
 _ANYWHERE = ("0.0.0.0", "::")
 

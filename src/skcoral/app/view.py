@@ -21,6 +21,7 @@ from skcoral.app.settings import EXPLAINED, LIMITED, MODES, bound, current
 from skcoral.core import measures
 from skcoral.core.results import Decorrelation
 from skcoral.data.effects import Measured, rounded_down, vif_text
+from skcoral.estimator.rows import named_rows
 from skcoral.show import sentences, svg
 from skcoral.show.pictures import FidelityDisplay, FrontierDisplay, HoldoutDisplay
 from skcoral.show.pictures.fidelity import baseline_fidelities
@@ -98,19 +99,11 @@ def _explore(problem: Problem) -> None:
 
 def _say_dependent(problem: Problem) -> None:
     """Which variables are determined by others, and a button that leaves them out."""
-    found = problem.deficiency
-    if found is None:
+    deficiency = problem.deficiency
+    if deficiency is None:
         return
-    if found.few_rows:
-        st.warning(plain(found.explain()))
-        return
-    told = "Some variables are determined by others, so their outputs cannot all be uncorrelated.\n"
-    told += "".join(f"\n- {plain(relation.text('“', '”'))}" for relation in found.relations[:10])
-    if problem.source.has_rows:
-        told += "\n\nLeave variables out, or choose shrunk correlations in the side panel: the "
-        told += "guarantee is then about these."
-    st.warning(told)
-    if found.redundant and leave_out_button(found.redundant):
+    st.warning(plain(deficiency.explain()))
+    if deficiency.redundant and leave_out_button(deficiency.redundant):
         st.rerun()  # the whole page, not only this part of it
 
 
@@ -184,12 +177,12 @@ def _new_rows(problem: Problem, asked: tuple[Any, ...], fit: Fit) -> None:
         help=why or "Fits again without parts of the table and measures on these.",
         key="new_rows",
     )
-    if not (wanted and folds):
+    if rows is None or not (wanted and folds):
         return
     with st.spinner("Fitting five times …"):
         found = problem.remember(
             ("holdout", asked),
-            lambda: held_out(fit.model, problem.frame(), folds, known),
+            lambda: held_out(fit.model, named_rows(rows.values, problem.names), folds, known),
         )
     display = HoldoutDisplay.from_result(found)
     st.markdown(

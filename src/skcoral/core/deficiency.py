@@ -37,19 +37,16 @@ class Relation:
     terms: tuple[tuple[float, str], ...]
 
     def __str__(self) -> str:
-        return self.text()
-
-    def text(self, opening: str = "`", closing: str = "`") -> str:
-        """The relation with names in these quotation marks, and the first terms of many."""
+        """The relation, with the first terms of many."""
         text = ""
         for coefficient, name in self.terms[:_SHOWN]:
             size = abs(coefficient)
             text += (" - " if coefficient < 0 else " + ") if text else "-" * (coefficient < 0)
             text += "" if abs(size - 1.0) < 1e-6 else f"{size:.6g} "
-            text += f"{opening}{name}{closing}"
+            text += f"`{name}`"
         if len(self.terms) > _SHOWN:
             text += f" + {len(self.terms) - _SHOWN} more terms"
-        return f"{opening}{self.variable}{closing} = {text or '0'}"
+        return f"`{self.variable}` = {text or '0'}"
 
     @property
     def names(self) -> list[str]:
