@@ -67,6 +67,26 @@ def test_a_title_above_the_header_is_found_and_reported():
     assert table.skipped == [(10, "Source: World Bank")]
 
 
+def test_notes_with_separators_stand_below_a_blank_line():
+    rows = "a,b,c\n1,2,3\n4,5,7\n6,1,8\n"
+    notes = "\n* estimated\nSource: us, tables 1, 2, 3\nSee also: them, 2024\n"
+    table = open_table((rows + notes).encode(), name="t.csv")
+    assert profile(table).n_rows == 3
+    assert [line for line, _ in table.skipped] == [6, 7, 8]
+    with pytest.raises(InvalidTableError, match="line 5 has 4 cells"):
+        profile(open_table((rows + "Source: us, tables 1, 2, 3\n").encode(), name="t.csv"))
+    with pytest.raises(InvalidTableError, match="line 6 has 2 cells"):
+        profile(open_table((rows + "\n9,5\n").encode(), name="t.csv"))
+
+
+@pytest.mark.parametrize("ruler", ["__________", "---", "=====;;"])
+def test_rulers_above_notes_are_no_rows(ruler):
+    text = f"a;b;c\n1;2;3\n4;5;7\n6;1;8\n;;\n{ruler}\n© Office (us), 2024;;\n"
+    table = open_table(text.encode(), name="t.csv")
+    assert profile(table).n_rows == 3
+    assert len(table.skipped) == 2
+
+
 @pytest.mark.parametrize("quoted", ["", '"'])
 def test_notes_padded_with_separators_are_left_out_at_the_end_only(quoted):
     text = "x,y,z\n1.5,2,1\nin between: a note,,\n2.5,1,7\n0.5,4,2\n,,\nSource: World Bank,,\n,,\n"

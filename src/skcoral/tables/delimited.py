@@ -1,7 +1,7 @@
 """CSV and TSV: pyarrow cuts records into cells, and every row keeps its line.
 
-pyarrow does not count lines. Where every line is a row it need not; a file with blank lines, notes
-or line ends within cells is read once more, slowly, and so is one that is wrong somewhere.
+pyarrow does not count lines, and need not where every line is a row. From the first block on that
+has a blank line, a note, a line end within a cell or an error, the csv module cuts the text.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
-from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
 from operator import itemgetter
@@ -17,21 +16,29 @@ from statistics import mode
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skcoral.core.limits import MB, Clock, Limits, current
 from skcoral.exceptions import InvalidTableError
-from skcoral.tables.arrow_arrays import selected, text_array
 from skcoral.tables.cells import check_names, is_number
-from skcoral.tables.dialect import LOOKED_AT, Dialect, check_given, end_of_rows, is_note, recognise
+from skcoral.tables.dialect import (
+    LINE,
+    LOOKED_AT,
+    Dialect,
+    check_given,
+    end_of_rows,
+    is_note,
+    recognise,
+)
 from skcoral.tables.sources import Source, unpacked
 from skcoral.tables.table import Batch, Table
 
 #: Bytes that are read before the first pass; a shorter file is not opened again.
 FIRST = 64 * MB
 _SNIFF = 1 << 16  # bytes that tell the dialect
-#: Rows at the end that may be notes.
-_MOST_NOTES = 100
+#: Rows without cells, or with a note, that are held back until a row follows them.
+_MOST_DOUBTFUL = 10_000
+#: The line that a record starts on, its cells and its text.
+_Record = tuple[int, list[str], str]
 
 
 def open_text(
@@ -77,8 +84,7 @@ class _Reader:
         """Read the names, and find where the rows begin."""
         with contextlib.closing(self._records(io.BytesIO(first))) as every:
             records = filter(itemgetter(1), every)  # not the blank ones
-            header = next(islice(records, self.dialect.header, None))
-            self.header_line, cells, self._n_above = header
+            self.header_line, cells, text = next(islice(records, self.dialect.header, None))
             self.limits.check("columns", len(cells), self.label)
             self.names = [cell.strip() for cell in cells]
             while len(self.names) > 1 and not self.names[-1]:
@@ -86,7 +92,9 @@ class _Reader:
             self._check_text(self.header_line, cells)
             self.units_line = 0
             if self.dialect.has_units:
-                self.units_line, _, self._n_above = next(records)
+                self.units_line, _, text = next(records)
+            last_line = max(self.header_line, self.units_line)
+            self._n_above = last_line + len(LINE.findall(text)) - 1
             _check_header(self.label, self.names, self.dialect.separator, self.header_line)
             widths = [len(cells)]
             with contextlib.suppress(InvalidTableError):  # told when the rows are read
@@ -94,17 +102,19 @@ class _Reader:
         # Under a header without it, lines may end with a separator; such columns must be empty.
         self._width = max(widths[0], mode(widths))
 
-    def _records(self, binary: Any) -> Generator[tuple[int, list[str], int]]:
-        """The line of each record, its cells (none in a blank one), and the last of its lines."""
+    def _records(self, binary: Any) -> Generator[_Record]:
+        """The line that each record starts on, its cells (none in a blank one), and its text."""
         most = self.limits.record_bytes
         text = io.TextIOWrapper(binary, self.dialect.encoding, "surrogateescape", newline="")
-        size = 0
+        pieces: list[str] = []
 
         def lines() -> Iterator[str]:
-            nonlocal size
+            size = 0
             while line := text.readline(most + 1):
-                size += len(line)
-                self.limits.check("record_bytes", size, self.label)
+                size = len(line) + (size if pieces else 0)
+                if size > most:
+                    self.limits.check("record_bytes", size, self.label)
+                pieces.append(line)
                 yield line
 
         reader = csv.reader(lines(), delimiter=self.dialect.separator, strict=True)
@@ -112,8 +122,9 @@ class _Reader:
         start = 1
         try:
             for cells in reader:
-                yield start, cells, reader.line_num
-                start, size = reader.line_num + 1, 0
+                yield start, cells, "".join(pieces)
+                start = reader.line_num + 1
+                pieces.clear()
         except csv.Error as error:
             raise InvalidTableError(
                 f"{self.label}: line {start}: the quoting is broken ({error}).\n"
@@ -128,124 +139,135 @@ class _Reader:
     def batches(self, size: int) -> Iterator[Batch]:
         """Read the rows from the start."""
         self.skipped.clear()
-        with self._opened() as (binary, packed, n_bytes):
-            for lines, cells in self._rows(binary, packed):
-                fraction = min(1.0, packed.tell() / max(n_bytes, 1))
-                yield from Batch(lines, cells.columns, fraction).parts(size)
+        unread = yield from self._plain_rows(size)
+        if unread is not None:
+            yield from self._sorted_out_rows(unread, size)
 
     @contextlib.contextmanager
-    def _opened(self) -> Iterator[tuple[Any, Any, int]]:
-        """The text, the file that it is unpacked from, and the size of that."""
+    def _opened(self) -> Iterator[tuple[Any, Any]]:
+        """The text, and the file that it is unpacked from."""
         if self.first is not None:
             binary = io.BytesIO(self.first)
-            yield binary, binary, len(self.first)
+            yield binary, binary
             return
         with self.source.open() as packed, unpacked(packed, self.label) as binary:
-            yield binary, packed, self.source.size
+            yield binary, packed
 
-    def _rows(self, binary: Any, packed: Any) -> Iterator[tuple[Any, Any]]:
-        """Lines and cells of the rows; notes and blank lines are left out."""
-        import pyarrow as pa
-
-        lines = _Lines(self._n_above, self._line_by_line())
-        held: list[Any] = []
-        with contextlib.closing(lines.records):
-            try:
-                for cells in self._cut(binary, packed, lines):
-                    held.append(cells)
-                    if len(held) > 2:  # notes at the end are in the last two
-                        yield self._placed(held.pop(0), lines)
-            except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-                if sum(1 for _ in lines.records):  # it raises an error that names the line
-                    told = f"{self.label}: the text cannot be read ({error})."
-                    raise InvalidTableError(told) from error
-            for cells in pa.Table.from_batches(held).combine_chunks().to_batches() if held else ():
-                filled = np.flatnonzero(~_is_empty(cells))
-                cells = cells.slice(0, filled[-1] + 1 if len(filled) else 0)
-                places, rows = self._placed(cells, lines)
-                end = len(places) - self._skip_notes(rows, places)
-                yield places[:end], rows.slice(0, end)
-            if not lines.is_plain:
-                deque(lines.records, 0)
-        self.skipped.sort()
-
-    def _cut(self, binary: Any, packed: Any, lines: _Lines) -> Iterator[Any]:
+    def _cut(self, text: Any, encoding: str, **reading: Any) -> Iterator[Any]:
         """Blocks of records, cut into cells."""
         import pyarrow as pa
         from pyarrow import csv as arrow
 
-        separator, encoding = self.dialect.separator, self.dialect.encoding
-
-        def judge(row: Any) -> str:
-            """Leave out a note, or give up on a record with another number of cells."""
-            try:  # nothing may be raised in here
-                cells = next(csv.reader(io.StringIO(row.text, newline=""), delimiter=separator))
-            except (csv.Error, StopIteration):
-                return "error"
-            lines.is_plain = False
-            return "skip" if is_note(cells) or not any(map(str.strip, cells)) else "error"
-
         kinds = {str(j): pa.string() for j in range(self._width)}
         yield from arrow.open_csv(
-            _Bounded(binary, packed, self.label, self.limits),
+            text,
             arrow.ReadOptions(
-                column_names=list(kinds),
-                use_threads=False,
-                block_size=self.limits.record_bytes,
-                skip_rows=self._n_above,
-                encoding="utf8" if encoding.startswith("utf-8") else encoding,
+                column_names=list(kinds), use_threads=False, encoding=encoding, **reading
             ),
             arrow.ParseOptions(
-                delimiter=separator,
-                newlines_in_values=True,
-                ignore_empty_lines=False,
-                invalid_row_handler=judge,
+                delimiter=self.dialect.separator, newlines_in_values=True, ignore_empty_lines=False
             ),
             arrow.ConvertOptions(column_types=kinds, strings_can_be_null=False),
         )
 
-    def _placed(self, cells: Any, lines: _Lines) -> tuple[NDArray[np.int64], Any]:
-        """The lines and cells of the rows of a block, without blank lines and columns."""
+    def _batch(self, lines: Sequence[int], cells: Any, packed: Any) -> Batch:
+        whole = len(self.first) if self.first is not None else self.source.size
+        fraction = min(1.0, packed.tell() / max(whole, 1))
+        return Batch(lines, cells.columns[: len(self.names)], fraction)
+
+    def _plain_rows(self, size: int) -> Generator[Batch, None, int | None]:
+        """The rows as long as every line is one; returns the first line that is left unread."""
         import pyarrow as pa
-        import pyarrow.compute as pc
 
-        places, is_row = lines.of(cells)
-        columns = [selected(column, is_row) for column in cells.columns]
-        width = len(self.names)
-        if any(pc.any(pc.not_equal(column, "")).as_py() for column in columns[width:]):
-            deque(self._line_by_line(), 0)  # it raises an error that names the line
-        names = cells.schema.names[:width]
-        return places[is_row], pa.record_batch(columns[:width], names)
+        line, encoding = self._n_above + 1, self.dialect.encoding
+        encoding = "utf8" if encoding.startswith("utf-8") else encoding
+        held: list[Any] = []
+        with (
+            self._opened() as (binary, packed),
+            contextlib.suppress(pa.ArrowInvalid, UnicodeDecodeError),  # csv tells what is wrong
+        ):
+            text = _Bounded(binary, packed, self.label, self.limits)
+            above, most = self._n_above, self.limits.record_bytes
+            for cells in self._cut(text, encoding, skip_rows=above, block_size=most):
+                held.append(cells)
+                if len(held) > 2:  # blank lines and notes at the end are in the last two
+                    cells = held.pop(0)
+                    lines = range(line, line + cells.num_rows)
+                    if np.any(_n_bytes(cells.columns)):  # blank lines alone may be millions
+                        if not self._is_plain(cells):
+                            return line
+                        yield from self._batch(lines, cells, packed).parts(size)
+                    line += cells.num_rows
+            if not held:
+                return None
+            (cells,) = pa.Table.from_batches(held).combine_chunks().to_batches()
+            filled = np.flatnonzero(_n_bytes(cells.columns))
+            cells = cells.slice(0, filled[-1] + 1 if len(filled) else 0)
+            last = [[column[-1].as_py() for column in cells.columns]] if len(filled) else []
+            if self._is_plain(cells) and end_of_rows(last) == len(last):
+                lines = range(line, line + cells.num_rows)
+                yield from self._batch(lines, cells, packed).parts(size)
+                return None
+        return line
 
-    def _line_by_line(self) -> Generator[tuple[int, bool]]:
-        """The line of each record that pyarrow cuts, and whether it is a row; notes are kept.
+    def _is_plain(self, cells: Any) -> bool:
+        """Whether the records of a block are rows for sure, and each of them is one line."""
+        n_beyond = _n_bytes(cells.columns[len(self.names) :])
+        if np.any(n_beyond) or not np.all(_n_bytes(cells.columns)):
+            return False
+        buffers = (column.buffers()[2] for column in cells.columns)
+        texts = (buffer.to_pybytes() for buffer in buffers if buffer is not None)
+        return not any(b"\n" in text or b"\r" in text for text in texts)
 
-        Raises an error about the first line that is wrong.
+    def _sorted_out_rows(self, unread: int, size: int) -> Iterator[Batch]:
+        """The rows from the line ``unread`` on; a line that is wrong is an error that names it.
+
+        Left out are blank lines, notes, and what follows the last row with cells.
         """
-        clock = Clock(self.limits, self.label)
-        with self._opened() as (binary, _, _), contextlib.closing(self._records(binary)) as records:
-            for line, cells, last in records:
-                if last <= self._n_above:
+        lines: list[int] = []  # of the next rows
+        texts: list[str] = []
+        doubtful: list[_Record] = []  # rows only if another one follows
+        clock, is_below_blank, n_bytes = Clock(self.limits, self.label), False, 0
+        with (
+            self._opened() as (binary, packed),
+            contextlib.closing(self._records(binary)) as records,
+        ):
+            for line, cells, text in records:
+                if line < unread:
                     continue
-                clock.check()
-                self._check_text(line, cells)
-                fits = len(cells) == self._width and not any(cells[len(self.names) :])
-                if fits or not cells:
-                    yield line, fits
-                elif is_note(cells):
+                if not text.isascii():
+                    self._check_text(line, cells)
+                is_filled = any(map(str.strip, cells[1:]))  # beside its first cell
+                is_blank = not is_filled and not any(map(str.strip, cells))
+                if len(cells) == self._width and not any(cells[len(self.names) :]):
+                    doubtful.append((line, cells, text))
+                    is_row = is_filled or not (is_blank or is_note(cells))
+                    if is_row or len(doubtful) > _MOST_DOUBTFUL:
+                        lines += [line for line, _, _ in doubtful]
+                        texts += [text for _, _, text in doubtful]
+                        doubtful.clear()
+                    is_below_blank = False
+                elif is_blank:
+                    is_below_blank = True
+                elif is_note(cells) or (is_below_blank and is_note(cells[:1])):
                     self.skipped.append((line, cells[0].strip()))
-                elif any(map(str.strip, cells)):
+                else:
                     raise self._ragged(line, cells)
+                n_bytes += len(text)
+                if n_bytes > self.limits.record_bytes:
+                    clock.check()
+                    yield from self._cut_rows(lines, texts, packed, size)
+                    lines, texts, n_bytes = [], [], 0
+            yield from self._cut_rows(lines, texts, packed, size)
+        self.skipped += [(line, cells[0].strip()) for line, cells, _ in doubtful if is_note(cells)]
+        self.skipped.sort()
 
-    def _skip_notes(self, cells: Any, lines: NDArray[np.int64]) -> int:
-        """Find notes in the last rows of the file, filled up with separators; how many rows."""
-        first = max(0, cells.num_rows - _MOST_NOTES)
-        columns = [column.to_pylist() for column in cells.slice(first).columns]
-        rows = list(zip(*columns, strict=True))
-        end = end_of_rows(rows)
-        notes = zip(lines[first + end :], rows[end:], strict=True)
-        self.skipped += [(int(line), row[0].strip()) for line, row in notes if is_note(row)]
-        return len(rows) - end
+    def _cut_rows(
+        self, lines: Sequence[int], texts: Sequence[str], packed: Any, size: int
+    ) -> Iterator[Batch]:
+        text = "".join(texts).encode()
+        for cells in self._cut(io.BytesIO(text), "utf8", block_size=len(text) + 1) if text else ():
+            yield from self._batch(lines, cells, packed).parts(size)
 
     def _check_text(self, line: int, cells: Sequence[str]) -> None:
         """Refuse a record with a byte that cannot be decoded, and say where it stands."""
@@ -302,48 +324,11 @@ class _Bounded(io.RawIOBase):
         return data
 
 
-class _Lines:
-    """The lines of records: one after the other, until a record takes more lines, or less."""
-
-    def __init__(self, n_above: int, records: Generator[tuple[int, bool]]) -> None:
-        self.records, self.is_plain = records, True
-        self._line, self._untold = n_above + 1, 0
-
-    def of(self, cells: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """The lines of the next records, and which of these are rows."""
-        n, is_empty = cells.num_rows, _is_empty(cells)
-        # Empty cells alone may be a blank line, or not; a whole block of them counts as blank.
-        is_clear = bool(not is_empty.any() or is_empty.all())
-        self.is_plain = self.is_plain and is_clear and not _has_line_ends(cells)
-        if self.is_plain:
-            self._untold += n
-            self._line += n
-            return np.arange(self._line - n, self._line), ~is_empty
-        told = [*islice(self.records, self._untold, self._untold + n)]
-        self._untold = 0
-        found = np.array(told, dtype=np.int64).reshape(-1, 2)
-        return found[:, 0], found[:, 1] > 0
-
-
-def _is_empty(cells: Any) -> NDArray[np.bool_]:
-    """Which rows have empty cells only."""
-    import pyarrow as pa
+def _n_bytes(columns: Sequence[Any]) -> Any:
+    """How much text each row has."""
     import pyarrow.compute as pc
 
-    nothing, found = text_array([""])[0], None
-    for column in cells.columns:
-        empty = pc.equal(column, nothing)
-        found = empty if found is None else pc.and_(found, empty)
-        if not pc.any(found).as_py():
-            return np.zeros(len(cells), dtype=bool)
-    return np.from_dlpack(pc.cast(found, pa.uint8())).astype(bool)
-
-
-def _has_line_ends(cells: Any) -> bool:
-    """Whether a cell holds a line end."""
-    buffers = (column.buffers()[2] for column in cells.columns)
-    texts = (buffer.to_pybytes() for buffer in buffers if buffer is not None)
-    return any(b"\n" in text or b"\r" in text for text in texts)
+    return sum(np.from_dlpack(pc.binary_length(column)) for column in columns)
 
 
 def _check_header(label: str, names: list[str], separator: str, line: int) -> None:

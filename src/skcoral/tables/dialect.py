@@ -29,7 +29,9 @@ _MARKS = {
 }
 _NOT_CP1252 = frozenset(b"\x81\x8d\x8f\x90\x9d")
 #: A line with its end; other line ends of Unicode's are none in a table.
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+#: What divides a table from the notes under it.
+_RULER = re.compile(r"[-_=*]{3,}")
 #: Codecs of Python's for names of hosts and sources of programs.
 _NO_TABLES = {"idna", "punycode", "unicode-escape", "raw-unicode-escape"}
 
@@ -60,7 +62,7 @@ def recognise(
     encoding = encoding or _marked_encoding(head) or _recognise_encoding(start)
     if head.startswith(codecs.BOM_UTF8) and codecs.lookup(encoding).name == "utf-8":
         encoding = "utf-8-sig"
-    lines = _LINE.findall(head.decode(encoding, errors="replace").lstrip("\ufeff"))
+    lines = LINE.findall(head.decode(encoding, errors="replace").lstrip("\ufeff"))
     if len(start) > len(head):
         lines = lines[:-1] or lines  # the last one may be cut
     if not any(line.strip() for line in lines):
@@ -207,11 +209,12 @@ def header_place(rows: Sequence[Sequence[Any]]) -> int:
 
 
 def is_note(cells: Sequence[str]) -> bool:
-    """Whether a line is a sentence under or within a table, not a row of it."""
+    """Whether a line is a sentence or a ruler under or within a table, not a row of it."""
     if any(map(str.strip, cells[1:])):
         return False
     text = cells[0].strip()
-    return any(c.isalpha() for c in text) and (" " in text or ":" in text)
+    is_sentence = any(c.isalpha() for c in text) and (" " in text or ":" in text)
+    return is_sentence or _RULER.fullmatch(text) is not None
 
 
 def end_of_rows(rows: Sequence[Sequence[str]]) -> int:
