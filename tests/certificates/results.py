@@ -39,6 +39,6 @@ def about(kind: str) -> tuple[Any, Any]:
         if family == "wide":
             return test_wide.MADE[name], FactoredCorrelation(test_wide.ROWS)
         if name == "budget":
-            return test_singular_budgets.made("squared"), test_singular_budgets.R
+            return test_singular_budgets.made(), test_singular_budgets.R
         S = test_singular.R
         return BESIDE[kind](S) if kind in BESIDE else test_singular.HONEST[name], S

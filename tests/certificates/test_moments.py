@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from skcoral import decorrelate
+from skcoral.bounds.support import proved_bound
 from skcoral.certificates import certificate_text, check, load_certificate, prove, save_certificate
-from skcoral.certificates.certify import rechecked
 from skcoral.core.arrays import Array
 from skcoral.core.results import Decorrelation
 from skcoral.core.solution import Certificate
@@ -65,7 +65,8 @@ def with_bound(kind: tuple[str, Any]) -> tuple[Decorrelation, Array]:
         arrays |= {name: proof.arrays[name] for name in ("slope", "support")}
         info = {"bound": "moments", "criterion": found.criterion}
         certificate = Certificate("support", arrays, info)
-        found = rechecked(replace(found, certificate=certificate, status="best_found"), R)
+        lower = proved_bound(R, found.rho_min, certificate)
+        found = replace(found, certificate=certificate, lower_bound=lower, status="best_found")
     assert found.certificate.info["bound"] == "moments"
     assert found.lower_bound > 0
     return found, R

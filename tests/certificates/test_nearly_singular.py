@@ -93,3 +93,14 @@ def test_a_total_among_the_variables(seed: int, floor: float | None) -> None:
     R = np.corrcoef(X.T)
     verdict = check(decorrelate(R, floor, criterion="absolute"), R)
     assert verdict.passed, verdict.problems
+
+
+@pytest.mark.parametrize("seed", [10, 22, 29])
+def test_large_coefficients_keep_unit_variance(seed: int) -> None:
+    """Coefficients of 1e5 beside floors of one: each column is scaled as far as its digits go."""
+    rng = np.random.default_rng(seed)
+    Q = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    R = correlation_of_covariance((Q * np.r_[1 / 9e11, rng.uniform(0.5, 2, 3)]) @ Q.T)
+    result = decorrelate(R, 1 - rng.choice([0, 1e-14, 1e-9, 1e-2, 0.5], 4))
+    verdict = check(result, R)
+    assert verdict.passed, verdict.problems

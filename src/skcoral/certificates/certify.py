@@ -10,20 +10,15 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
-from skcoral.bounds.arithmetic import Floats
-from skcoral.bounds.frame import certified_factor
-from skcoral.bounds.rank import DualBound
+from skcoral.bounds.arithmetic import Enclosure, Floats
 from skcoral.certificates.evaluation import (
     Attained,
     evaluate,
     evaluate_factored,
-    fidelity_rooms,
-    highest_floor,
     left_open,
     prices_of,
 )
@@ -41,7 +36,7 @@ from skcoral.core.results import (
     Status,
     Threshold,
 )
-from skcoral.core.solution import Budget, Certificate, Floors, Solution
+from skcoral.core.solution import Budget, Floors, Solution
 from skcoral.core.tolerances import (
     EXACT_TOL,
     FLOOR_TOL,
@@ -52,7 +47,6 @@ from skcoral.core.tolerances import (
 from skcoral.exceptions import CertificateError, NotCertifiedWarning, warn
 
 _AIM = 0.9  # of what is promised, so that rounding does not decide a re-check
-_AMPLIFIED = 1e3  # largest coefficient of T from which on its rounding shows in variances
 
 
 def certify(problem: Problem, solution: Solution) -> Decorrelation:
@@ -62,7 +56,12 @@ def certify(problem: Problem, solution: Solution) -> Decorrelation:
     """
     R, dense = problem.sources.R, problem.sources.dense
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        result = _finished(_first(problem, solution), problem)
+        result = _on_variables(problem, _reported(problem, solution))
+        if dense and _rounding_matters(result):
+            result = rechecked(result, R)
+        result = replace(result, status=_status(result, solution.room))
+        if isinstance(result, RestrictedDecorrelation):
+            result = _with_known_prices(result, R)
     if not result.is_certified and not result.is_restricted:
         _warn(result)  # with restrictions the problem is not convex: an open gap is the rule
     return replace(result, R=R if dense else None)
@@ -92,10 +91,9 @@ def certify_frontier(curve: Frontier) -> Frontier:
     return curve
 
 
-def _first(problem: Problem, solution: Solution) -> Decorrelation:
-    """The result as the numbers of the solver have it."""
+def _reported(problem: Problem, solution: Solution) -> Decorrelation:
+    """The result as the numbers of the solver have it, before its status."""
     kind, more = _type_of(problem, solution)
-    k = len(solution.rho_min)
     exact = solution.certificate.is_exact
     result = kind(
         T=solution.T,
@@ -105,7 +103,7 @@ def _first(problem: Problem, solution: Solution) -> Decorrelation:
         criterion=problem.settings.criterion,
         objective=solution.objective,
         lower_bound=max(min(solution.lower_bound, solution.objective), 0.0),
-        prices=np.zeros(k),
+        prices=np.zeros(len(solution.rho_min)),
         weights=solution.slopes if exact else 0.5 * solution.slopes,
         status="best_found" if solution.converged else "not_converged",
         names=problem.matrix.names,
@@ -116,9 +114,7 @@ def _first(problem: Problem, solution: Solution) -> Decorrelation:
         unique=solution.unique,
         **more,
     )
-    if exact:
-        return replace(result, status=_exact_status(result, solution.room))
-    return replace(result, prices=prices_of(result, solution.slopes))
+    return result if exact else replace(result, prices=prices_of(result, solution.slopes))
 
 
 def _type_of(problem: Problem, solution: Solution) -> tuple[type[Decorrelation], dict[str, Any]]:
@@ -131,92 +127,56 @@ def _type_of(problem: Problem, solution: Solution) -> tuple[type[Decorrelation],
     return Decorrelation, {}
 
 
-def _exact_status(result: Decorrelation, room: float) -> Status:
-    if not criteria.value("worst", result.correlation) <= _AIM * EXACT_TOL:
-        return "not_converged"
-    return "exact" if room <= _AIM * MEAN_TOL else "best_found"
-
-
-def _status(result: Decorrelation) -> Status:
-    """What follows from the gap; within a budget or a limit also from that of the floor."""
+def _status(result: Decorrelation, room: float) -> Status:
+    """What follows from residuals and gap; in the exact regime from the ``room`` of fidelities."""
+    open_ended: Status = "not_converged" if result.status == "not_converged" else "best_found"
+    if result.certificate.is_exact or result.is_restricted:
+        uncorrelated = criteria.value("worst", result.correlation) <= _AIM * EXACT_TOL
+        if uncorrelated and (result.is_restricted or room <= _AIM * MEAN_TOL):
+            return "exact"
+        if result.certificate.is_exact:
+            return "best_found" if uncorrelated else "not_converged"
     floor = float(result.rho_min.max())
-    if left_open(result.goal, floor, result.gap, result.objective) <= _AIM:
-        return "optimal"
-    return "not_converged" if result.status == "not_converged" else "best_found"
+    left = left_open(result.goal, floor, result.gap, result.objective)
+    return "optimal" if left <= _AIM else open_ended
 
 
-def rounding_matters(result: Decorrelation) -> bool:
-    """Whether the numbers of a dual point are so large that rounding shows in what is promised."""
-    if result.certificate.is_exact:
-        return False
-    # A residual above one is promised relative to itself.
-    unit, arrays = max(result.objective, 1.0), result.certificate.arrays
-    return any(many_digits(a, result.T, unit) for a in arrays.values())
-
-
-@singledispatch
-def _finished(result: Decorrelation, problem: Problem) -> Decorrelation:
-    """The result with its status, of the matrix given, and no more said than proved."""
-    if problem.composites is not None:
-        return _of_composites(problem, result)
-    if rounding_matters(result):
-        return rechecked(result, problem.sources.R)
-    return result if result.certificate.is_exact else replace(result, status=_status(result))
-
-
-@_finished.register
-def _(result: RestrictedDecorrelation, problem: Problem) -> Decorrelation:
-    return rechecked(result, problem.sources.R)
-
-
-@_finished.register
-def _(result: SingularDecorrelation, problem: Problem) -> Decorrelation:
-    """By the factor of the matrix, and by R where T is large."""
-    found, lifted = problem.matrix.deficiency, result.certificate.kind == "tradeoff"
-    assert found is not None
-    result = replace(result, status=_status(result))
-    if isinstance(result.goal, Budget) or (lifted and not problem.sources.dense):
-        result = rechecked_by_factor(result, found.factor)
-    if not problem.sources.dense:
-        return result
-    R = problem.sources.R
-    if result.amplification > _AMPLIFIED:
-        return rechecked(replace(result, T=of_unit_variance(R, result.T)), R)
-    return rechecked(result, R) if lifted or rounding_matters(result) else result
-
-
-def _of_composites(problem: Problem, result: Decorrelation) -> Decorrelation:
+def _on_variables(problem: Problem, result: Decorrelation) -> Decorrelation:
     """Coefficients on the variables instead of on the composites."""
     composites, R = problem.composites, problem.sources.R
-    assert composites is not None
+    if composites is None or result.is_restricted:
+        return result
     T = precise_product(composites.unit, result.T)
-    result = replace(result, T=T, anchors=composites.B)
-    if not problem.sources.dense:
-        return result if result.certificate.is_exact else replace(result, status=_status(result))
-    # An exact decorrelator is not turned for a miss that does not count.
-    exact = result.certificate.is_exact
-    floors = result.rho_min - (0.5 * FLOOR_TOL if exact else 0.0)
-    return rechecked(replace(result, T=raised_to_floors(R, T, composites.unit, floors)), R)
+    if problem.sources.dense:
+        # An exact decorrelator is not turned for a miss that does not count.
+        exact = result.certificate.is_exact
+        floors = result.rho_min - (0.5 * FLOOR_TOL if exact else 0.0)
+        T = raised_to_floors(R, T, composites.unit, floors)
+    return replace(result, T=T, anchors=composites.B)
+
+
+def _rounding_matters(result: Decorrelation) -> bool:
+    """Whether a dual point or T is so large that rounding shows in what is promised."""
+    # A residual above one is promised relative to itself.
+    unit, arrays = max(result.objective, 1.0), result.certificate.arrays
+    of_dual = () if result.certificate.is_exact else arrays.values()
+    return any(many_digits(a, result.T, unit) for a in (np.ones(1), *of_dual))
 
 
 def rechecked(result: Decorrelation, R: Array) -> Decorrelation:
-    """Return the result with the numbers and the status that its certificate proves of ``R``."""
+    """Return the result with the numbers that T has, and the bound that its dual point proves."""
+    result = replace(result, T=of_unit_variance(R, result.T))
     attained = Attained(result, R, Floats())
     result = _with_numbers_of(attained, result)
     if result.certificate.is_exact:
-        rooms = fidelity_rooms(result, attained, R, Floats()) if result.is_certified else {}
-        room = max((float(room.upper) for room in rooms.values()), default=np.inf)
-        return replace(result, status=_exact_status(result, room))
+        return result
     proved = _proved(result, attained, R)
-    if proved is None:
+    if proved is not None:
+        lower = max(float(proved.lower), 0.0)
+        result = replace(result, lower_bound=min(lower, result.objective))
+    elif result.certificate.kind == "tradeoff":  # the others were evaluated like this before
         result = _without_proof(result)
-        proved = _proved(result, attained, R)
-    lower = 0.0 if proved is None else max(float(proved.bound.lower), 0.0)
-    result = replace(result, lower_bound=min(lower, result.objective))
-    if isinstance(result, RestrictedDecorrelation):
-        exact = attained.worst <= _AIM * EXACT_TOL
-        return _with_known_prices(replace(result, status="exact" if exact else _status(result)), R)
-    return replace(result, status=_status(result))
+    return result
 
 
 def _with_numbers_of(attained: Attained, result: Decorrelation) -> Decorrelation:
@@ -232,70 +192,29 @@ def _with_numbers_of(attained: Attained, result: Decorrelation) -> Decorrelation
     return replace(result, **changes) if changes else result
 
 
-def _proved(result: Decorrelation, attained: Attained, R: Array) -> DualBound | None:
-    """What the certificate proves; None if rounding leaves too little of it."""
+def _proved(result: Decorrelation, attained: Attained, R: Array) -> Enclosure | None:
+    """What the dual point proves; None if rounding leaves too little of it."""
+    arrays = result.certificate.arrays
     for parts, digits in ((2, 1e-3), (3, 0.1)):
-        arithmetic = Floats(parts=parts)
-        try:
-            if "factor" in result.certificate.arrays:
-                A = certified_factor(result.certificate, len(R))
-                proved = evaluate_factored(result, A, arithmetic)
+        with suppress(CertificateError):
+            if "factor" in arrays:
+                bound = evaluate_factored(result, arrays["factor"], Floats(parts)).bound
             else:
-                proved = evaluate(result, attained, R, arithmetic)
-        except CertificateError:
-            continue
-        bound = proved.bound
-        if bound.upper - bound.lower <= digits * OPTIMAL_GAP * max(1.0, float(bound.upper)):
-            return proved
+                bound = evaluate(result, attained, R, Floats(parts)).bound
+            if bound.upper - bound.lower <= digits * OPTIMAL_GAP * max(1.0, float(bound.upper)):
+                return bound
     return None
 
 
-def rechecked_by_factor(result: SingularDecorrelation, A: Array) -> SingularDecorrelation:
-    """Return a result about ``AᵀA`` with the bounds, prices and status of its dual point."""
-    try:
-        proved = evaluate_factored(result, A, Floats())
-    except CertificateError:
-        result = _without_proof(result)
-        proved = evaluate_factored(result, A, Floats())
-    goal, floor = result.goal, float(result.rho_min.max())
-    if isinstance(goal, Budget):
-        top = highest_floor(result, proved)
-        goal = replace(goal, rho_upper=max(top, floor) if top < 1.0 else 1.0)
-    result = replace(
-        result,
-        lower_bound=min(max(0.0, float(proved.bound.lower)), result.objective),
-        weights=0.5 * proved.slopes,
-        prices=np.where(result.rho_min >= 1.0, result.prices, proved.slopes),
-        goal=goal,
-    )
-    return replace(result, status=_status(result))
-
-
-@singledispatch
-def _without_proof(result: Any) -> Any:
+def _without_proof(result: Decorrelation) -> Decorrelation:
     """Put the point that proves no more than zero in place of one that proves nothing."""
-    kind, own, info = result.certificate.kind, result.certificate.arrays, result.certificate.info
-    p = len(result.names)
-    none, square = np.zeros(p), np.zeros((p, p))
-    if "factor" in own:
-        N = np.zeros((len(own["factor"]),) * 2)
-        arrays = {"factor": own["factor"], "N": N, "multipliers": none, "kappa": none}
-        nothing = Certificate("frame", arrays, info)
-    else:
-        nothing = Certificate(kind, {**own, "multipliers": none, "H": square}, info)
-    goal = result.goal
+    dual, none, goal = result.certificate, np.zeros(len(result.names)), result.goal
+    arrays = {**dual.arrays, "multipliers": none, "H": np.diag(none)}
     if isinstance(goal, Budget):
         goal = replace(goal, rho_upper=1.0)
-    return replace(result, certificate=nothing, weights=none, prices=none, goal=goal)
-
-
-@_without_proof.register
-def _(result: RestrictedDecorrelation) -> RestrictedDecorrelation:
-    own, zero = result.certificate.arrays, np.zeros(len(result.names))
-    Q = np.zeros((len(own["support"]),) * 2)
-    arrays = {"Q": Q, "eta": zero, "support": own["support"], "slope": own["slope"]}
-    info = {"bound": "frame", "criterion": result.criterion, "norm": "frobenius"}
-    return replace(result, certificate=replace(result.certificate, arrays=arrays, info=info))
+    nothing = replace(dual, arrays=arrays)
+    known = {"lower_bound": 0.0, "weights": none, "prices": none}
+    return replace(result, certificate=nothing, goal=goal, **known)
 
 
 def _with_known_prices(result: RestrictedDecorrelation, R: Array) -> Decorrelation:
