@@ -213,8 +213,8 @@ def _without_proof(result: Decorrelation) -> Decorrelation:
     if isinstance(goal, Budget):
         goal = replace(goal, rho_upper=1.0)
     nothing = replace(dual, arrays=arrays)
-    known = {"lower_bound": 0.0, "weights": none, "prices": none}
-    return replace(result, certificate=nothing, goal=goal, **known)
+    result = replace(result, certificate=nothing, goal=goal, lower_bound=0.0)
+    return replace(result, weights=none, prices=none)
 
 
 def _with_known_prices(result: RestrictedDecorrelation, R: Array) -> Decorrelation:
