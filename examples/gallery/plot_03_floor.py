@@ -102,6 +102,7 @@ assert own.objective > common.objective
 
 # %%
 # A rule of thumb: if people read the outputs under the names of the variables, start from 0.9 or
-# 0.95; if coefficients of a regression on them are interpreted, a VIF below 2 is enough; if a later
-# step assumes uncorrelated inputs, take ρ★, which is what ``CORAL()`` does. In the guide:
+# 0.95; if a later step assumes uncorrelated inputs, take ρ★, which is what ``CORAL()`` does. In a
+# regression a VIF below 2 makes the coefficients on the outputs precise, and does not make them
+# coefficients of the columns (:doc:`regression on the outputs </guide/regression>`). In the guide:
 # :doc:`choose a floor </guide/floor>`.

@@ -14,8 +14,8 @@ they become unacceptable.
 # ----------------------------------
 # The correlation matrix of 137 countries in 2019 is part of the package (World Bank, World
 # Development Indicators, CC BY 4.0; correlations computed by the scikit-coral maintainers).
-# Fertility and child mortality are turned round first, so that more is better throughout; whether
-# more urban population or capital formation *is* better is the index maker's judgement, not ours.
+# Fertility and child mortality get the opposite sign first, so that more is better throughout;
+# whether more urban population or capital formation *is* better is the index maker's judgement.
 
 import matplotlib.pyplot as plt
 import numpy as np

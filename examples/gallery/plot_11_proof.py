@@ -130,8 +130,8 @@ assert abs(reached - bound) < 1e-9
 # %%
 # The complete verifier
 # ---------------------
-# ``examples/verify_certificate.py`` does this for every matrix of full rank, in NumPy alone, to be
-# read before it is run. A file that claims more than it proves is refused.
+# ``examples/verify_certificate.py`` does this for every kind of result, in NumPy alone, to be read
+# before it is run. A file that claims more than it proves is refused.
 
 places = ("..", "examples", ".")  # from the gallery, from the repository, or beside this page
 VERIFIER = next(path for p in places if (path := Path(p, "verify_certificate.py")).exists())

@@ -14,7 +14,7 @@ All of this goes into one table with the columns ``source``, ``output``, ``lower
 # ---------------------------------
 # The correlation matrix of 137 countries in 2019 is part of the package (World Bank, World
 # Development Indicators, CC BY 4.0; correlations computed by the scikit-coral maintainers).
-# Fertility and child mortality are turned round, so that more is better throughout.
+# Fertility and child mortality get the opposite sign, so that more is better throughout.
 
 import matplotlib.pyplot as plt
 import numpy as np
