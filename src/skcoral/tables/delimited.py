@@ -265,8 +265,8 @@ class _Reader:
     def _cut_rows(
         self, lines: Sequence[int], texts: Sequence[str], packed: Any, size: int
     ) -> Iterator[Batch]:
-        text = "".join(texts).encode()
-        for cells in self._cut(io.BytesIO(text), "utf8", block_size=len(text) + 1) if text else ():
+        text = "".join(texts).encode("utf-8-sig")  # pyarrow drops one mark at the beginning
+        for cells in self._cut(io.BytesIO(text), "utf8", block_size=len(text) + 1) if texts else ():
             yield from self._batch(lines, cells, packed).parts(size)
 
     def _check_text(self, line: int, cells: Sequence[str]) -> None:
