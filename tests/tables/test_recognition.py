@@ -378,9 +378,19 @@ def totals_table(last, first=(), n=6):
     return pd.DataFrame(rows, columns=["place", "x", "y"])
 
 
-@pytest.mark.parametrize("how", ["csv", "xlsx", "parquet"])
-@pytest.mark.parametrize("label", ["Total", "INSGESAMT", "Sum:", "All", "grand total"])
-@pytest.mark.parametrize("share", [1.0, 0.2])
+@pytest.mark.parametrize(
+    ("how", "label", "share"),
+    [
+        ("csv", "Total", 1.0),
+        ("xlsx", "INSGESAMT", 0.2),
+        ("parquet", "grand total", 0.2),
+        *(("csv", label, 0.2) for label in ("Sum:", "All", "Suma", "Total général", "Razem")),
+        *(
+            ("csv", label, 0.2)
+            for label in ("Összesen", "Celkem", "Итого", "総計", "Toplam", "I alt")
+        ),
+    ],
+)
 def test_labelled_totals_are_left_out_and_reported(how, label, share):
     frame = totals_table([(label, share)])
     table = open_table(written(frame, how, index=False), name=f"t.{how}")

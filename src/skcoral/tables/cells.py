@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -30,11 +31,11 @@ _FLAGGED = re.compile(r":\s?[a-z]{1,2}")
 _NUMBER_AND_FLAG = re.compile(r"(.*\d)\s+([bcdefinprsuz]{1,3})")
 #: Labels of rows that hold the sums of the others, in languages of many tables.
 _TOTAL = (
-    r"^\s*(grand |sub-?|over)?(total|sum|all|totals|overall|insgesamt|gesamt|summe|zusammen|"
-    r"ensemble|totale|totaal|totalt|ogółem|итого|всего|合計|总计|總計) ?:?\s*$"
+    r"^\s*(grand |sub-?|over)?(totals?|sum|all|overall|insgesamt|gesamt|(gesamt|end)?summe|"
+    r"zusammen|ensemble|somme|totaux|total g[eé]n[eé]ral|totale|suma|totaal|totalt|i alt|yhteensä|"
+    r"ogółem|razem|celkem|összesen|toplam|σύνολο|итого|всего|合計|総計|合计|总计|總計|합계) ?:?\s*$"
 )
 _LONGEST = 40
-_CURRENCIES = frozenset("$€£¥")
 #: Numbers with a mark between their thousands, by the decimal mark; none begins with a zero.
 _GROUPED = {
     decimal: re.compile(
@@ -43,7 +44,12 @@ _GROUPED = {
     for decimal, between in (".,", ",.")
 }
 #: What is left out of cells that count as numbers, in the order in which it is looked for.
-LEFT_OUT = ("Flags behind numbers", "Percent signs and currency marks", "Marks between thousands")
+LEFT_OUT = (
+    "Flags behind numbers",
+    "Parentheses that mean a minus",
+    "Percent signs and currency marks",
+    "Marks between thousands",
+)
 #: How many cells had each of them: one of ``LEFT_OUT``, and the mark.
 Marks = Counter[tuple[str, str]]
 
@@ -60,7 +66,8 @@ def to_numbers(
 
     ``na`` are marks of missing values besides those in ``MISSING``, text or numbers. Texts that are
     ``typed``, as in Parquet, are not numbers, whatever they look like. Flags behind numbers
-    ("12.3 b"), percent signs, currency marks and marks between thousands are left out, and counted.
+    ("12.3 b"), percent signs, currency marks and marks between thousands are left out, and counted;
+    so are parentheses, which mean a minus.
 
     Examples
     --------
@@ -138,22 +145,31 @@ def _spelled_numbers(
     return values[places], wrong[places]
 
 
-def _undressed(cell: str) -> tuple[str, str, str]:
-    """A number without blanks, its flag and its percent sign or currency mark; and these two."""
-    cell, flag, sign = cell.strip(), "", ""
+def _undressed(cell: str) -> tuple[str, str, str, str]:
+    """A number without blanks, and what was around it: its flag, parentheses, percent or currency.
+
+    Parentheses are how accountants write a minus; typesetters write U+2212.
+    """
+    cell, flag, parentheses, sign = cell.strip().replace("\u2212", "-"), "", "", ""
     if flagged := _NUMBER_AND_FLAG.fullmatch(cell):
         cell, flag = flagged.groups()
-    minus = cell[0] if cell[:1] in ("+", "-") and cell[1:2] in _CURRENCIES else ""
+    if cell[:1] == "(" and cell[-1:] == ")" and "-" not in cell:
+        cell, parentheses = f"-{cell[1:-1].strip()}", "()"
+    minus = cell[0] if cell[:1] in ("+", "-") and _is_currency(cell[1:2]) else ""
     rest = cell[len(minus) :]
-    if rest[-1:] in _CURRENCIES | {"%"}:
+    if rest[-1:] == "%" or _is_currency(rest[-1:]):
         cell, sign = f"{minus}{rest[:-1].rstrip()}", rest[-1]
-    elif rest[:1] in _CURRENCIES:
+    elif _is_currency(rest[:1]):
         cell, sign = f"{minus}{rest[1:].lstrip()}", rest[0]
-    return cell, flag, sign
+    return cell, flag, parentheses, sign
+
+
+def _is_currency(mark: str) -> bool:
+    return mark != "" and unicodedata.category(mark) == "Sc"
 
 
 def bare(cell: str) -> str:
-    """A number without blanks, the flag behind it and its percent sign or currency mark."""
+    """A number without what is left out of it."""
     return _undressed(cell)[0]
 
 
