@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from skcoral.core.arrays import Array, Frozen
+from skcoral.core.arrays import Array, Frozen, Index
 from skcoral.core.display import Fidelities
 from skcoral.core.linalg import make_exact
 from skcoral.core.measures import fidelity
@@ -27,7 +26,6 @@ from skcoral.core.problem import check_correlation
 from skcoral.core.validation import float_array, shown_value
 from skcoral.exceptions import InvalidArgumentError
 
-Indices = NDArray[np.intp]
 _STEPS = 10_000  # of the iteration for minimum torsion
 
 
@@ -209,7 +207,7 @@ def match_to_sources(R: Array, T: Array) -> Baseline:
     return Baseline(T=T[:, output] * signs, fidelity=matched * signs)
 
 
-def bottleneck_assignment(similarity: Array) -> Indices:
+def bottleneck_assignment(similarity: Array) -> Index:
     """Column matched to each row, one to one, with the largest least entry.
 
     The value is found by bisection over the entries, with one assignment per step; among the

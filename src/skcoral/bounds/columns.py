@@ -14,15 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg as sla
-from numpy.typing import NDArray
 
 from skcoral.bounds.arithmetic import Arithmetic, Enclosure, exactly
 from skcoral.bounds.dual import numbers
-from skcoral.core.arrays import Array
+from skcoral.core.arrays import Array, Index, Mask
 from skcoral.exceptions import CertificateError
-
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 # Where the reflection changes its sign: any number that no anchor is likely to meet will do, so
 # that another implementation finds the same axes.

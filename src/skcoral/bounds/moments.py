@@ -21,15 +21,12 @@ from functools import cached_property
 from itertools import combinations, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skcoral.bounds.arithmetic import UNIT, WIDER, Arithmetic, Enclosure, exactly
 from skcoral.bounds.columns import Column
 from skcoral.bounds.dual import definite, least_shift, part
-from skcoral.core.arrays import Array
+from skcoral.core.arrays import Array, Index
 from skcoral.exceptions import CertificateError
-
-Index = NDArray[np.intp]
 
 # Of the lengths of all tensors in ``left``: at most two dozen roundings of an entry that is a sum
 # of a tensor and of parts of it that are at most nine times as long. Forms are sums over columns.

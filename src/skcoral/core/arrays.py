@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+EPS = float(np.finfo(np.float64).eps)
 
 _GRADED = 1e-6  # ratio of column lengths below which bidiagonal reduction loses too many digits
 _LIBRARIES = ("torch", "array_api_strict")

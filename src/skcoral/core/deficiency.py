@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import lapack, qr, solve
 
-from skcoral.core.arrays import Array, Index
+from skcoral.core.arrays import EPS, Array, Index
 from skcoral.core.linalg import gram_defect
 from skcoral.core.lowrank import welch
 from skcoral.core.validation import listing
@@ -195,7 +195,7 @@ def spectrum(R: Array) -> tuple[Array, Array]:
     if 2 * rank < p:
         L = np.empty((p, rank))
         L[order - 1] = np.tril(triangle[:, :rank])
-        if np.abs(R - L @ L.T).max() <= 10.0 * p * np.finfo(np.float64).eps:
+        if np.abs(R - L @ L.T).max() <= 10.0 * p * EPS:
             vectors, lengths, _ = np.linalg.svd(L, full_matrices=False)
             return lengths[::-1] ** 2, vectors[:, ::-1]
     values, vectors = np.linalg.eigh(R)

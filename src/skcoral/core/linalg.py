@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from skcoral.core.arrays import (
+    EPS,
     Array,
     cholesky_or_none,
     column_dots,
@@ -27,7 +28,6 @@ from skcoral.core.arrays import (
 from skcoral.core.lowrank import FactoredCorrelation
 from skcoral.core.tolerances import SINGULAR_TOL
 
-_EPS = float(np.finfo(np.float64).eps)
 # The least pivot above which a Cholesky factor is accurate as it is: to 1e-12 in TᵀRT. At a tenth
 # of it absolute sums over fifty variables keep open gaps of 1e-7.
 _WEAK = 1e-2
@@ -127,7 +127,7 @@ def accurate_factor(R: Any) -> Any:
 
 def gram_rounding(R: Any, T: Any) -> float:
     """Estimate the rounding error of a plain product ``TᵀRT``; zero if it is too large for one."""
-    usual = _EPS * norm(T) ** 2 * one_norm(R)
+    usual = EPS * norm(T) ** 2 * one_norm(R)
     return usual if usual < 1e-11 * np.sqrt(R.shape[0]) else 0.0
 
 

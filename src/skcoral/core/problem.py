@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from skcoral.core.arrays import (
+    EPS,
     Array,
     cholesky_or_none,
     diagonal,
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from skcoral.core.composites import Composites
 
 Callback = Callable[[int, float, float], object]
-_EPS = float(np.finfo(np.float64).eps)
 # Estimates of a condition number may be too low by a modest factor: within two digits of the limit
 # the eigenvalues decide.
 _MARGIN = 100.0
@@ -230,7 +230,7 @@ def _regular_on_device(R: Any) -> Array | None:
     if factor is None:
         return None
     condition = one_norm(out) * one_norm(inverse_factored(factor))
-    limit = _MARGIN * max(SINGULAR_TOL, R.shape[0] * _EPS)
+    limit = _MARGIN * max(SINGULAR_TOL, R.shape[0] * EPS)
     return np.asarray(to_host(out)) if condition * limit < 1.0 else None
 
 

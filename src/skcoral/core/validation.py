@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral.core.arrays import Array, read_only, to_host
+from skcoral.core.arrays import EPS, Array, Mask, read_only, to_host
 from skcoral.exceptions import CoralError, InvalidArgumentError, InvalidTableError
 
 # Squares of weights, of rows and of pairs, stay within float64, also when many are added.
 WEIGHT_RANGE = (1e-100, 1e100)
-Mask = NDArray[np.bool_]
 
 
 def listing(names: Sequence[str], limit: int = 8, quote: str = "`") -> str:
@@ -86,7 +85,7 @@ def float_array(value: Any, what: str, error: type[CoralError]) -> tuple[Array, 
                 raise error(f"{what} must contain only numbers; {came} {text}{shown_value(cell)}.")
             out[position] = number
     eps = float(np.finfo(raw.dtype).eps) if raw.dtype.kind == "f" else 0.0
-    return out, max(eps, float(np.finfo(np.float64).eps))
+    return out, max(eps, EPS)
 
 
 def _number_or_none(cell: Any) -> float | None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skcoral.core.arrays import Array
+from skcoral.core.arrays import EPS, Array
 from skcoral.core.limits import current
 from skcoral.core.linalg import two_sum
 from skcoral.core.validation import check_names, check_weights, column_labels, float_array, listing
@@ -208,7 +208,7 @@ class Moments:
         """Names of the columns without spread, up to the rounding of their values."""
         variance = self.squares / (self.weight or 1.0)
         # values that differ in the last bits only, as a computed constant does
-        rounding = 8 * np.finfo(np.float64).eps * np.abs(self.mean)
+        rounding = 8 * EPS * np.abs(self.mean)
         flat = np.sqrt(variance) <= np.maximum(rounding, SMALLEST_SPREAD)
         return self._where(flat)
 

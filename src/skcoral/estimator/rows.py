@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, validate_data
 
+from skcoral.core.arrays import EPS
 from skcoral.core.validation import check_complete, listing, repeated
 from skcoral.data.correlation import sample_correlation
 from skcoral.data.moments import Moments
@@ -23,7 +24,6 @@ from skcoral.exceptions import InvalidTableError, RoundingWarning, warn
 #: Differences between rows and matrix up to this are those of any computation: the variances of
 #: well-conditioned tables differ by 1e-12, and ten times this could be read off a written file.
 NEGLIGIBLE = 1e-7
-_EPS = float(np.finfo(np.float64).eps)
 
 
 def named_rows(values: Any, names: Sequence[str]) -> Any:
@@ -219,7 +219,7 @@ def measure_rounding(estimator: Any, rows: Any = None, sample_weight: Any = None
     if estimator.estimate_.source or not isinstance(result.T, np.ndarray):
         return
     # Entries of R are off by a few units in the last place, and tᵢᵀRtⱼ by ‖tᵢ‖₁‖tⱼ‖₁ times that.
-    bound = 4.0 * _EPS * float(np.abs(result.T).sum(axis=0).max(initial=0.0)) ** 2
+    bound = 4.0 * EPS * float(np.abs(result.T).sum(axis=0).max(initial=0.0)) ** 2
     if bound <= NEGLIGIBLE or not isinstance(result.correlation, np.ndarray):
         return
     difference = (

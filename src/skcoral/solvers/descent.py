@@ -11,11 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skcoral.core.arrays import Array, inner, to_device
+from skcoral.core.arrays import Array, Index, inner, to_device
 
-Index = NDArray[np.intp]
 Smooth = Callable[[Any, Index], tuple[Array, Any, Array]]
 
 _MEMORY = 8  # values that a step is compared with

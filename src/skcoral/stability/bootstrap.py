@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from skcoral import api
-from skcoral.core.arrays import Array, Frozen
+from skcoral.core.arrays import Array, Frozen, Index
 from skcoral.core.display import Shown
 from skcoral.core.validation import check_count
 from skcoral.estimator import CORAL
 from skcoral.exceptions import CoralError, InvalidTableError, NotCertifiedWarning
 from skcoral.stability.confidence import check_confidence
-from skcoral.stability.dependence import Index
 from skcoral.stability.resampling import Fitted, Resampler
 from skcoral.stability.sampling_errors import (
     DRAWS,

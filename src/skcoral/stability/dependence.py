@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skcoral.core.arrays import Array
+from skcoral.core.arrays import Array, Index
 from skcoral.core.validation import check_count
 from skcoral.exceptions import InvalidArgumentError
 
-Index = NDArray[np.intp]
 # The fewest independent units from which anything is said about others: with three, a standard
 # error has two degrees of freedom. Forty would refuse most panels of years.
 FEWEST_UNITS = 4

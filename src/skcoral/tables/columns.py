@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral.core.arrays import Array
+from skcoral.core.arrays import EPS, Array
 from skcoral.core.display import shortened
 from skcoral.core.validation import listing
 from skcoral.exceptions import InvalidTableError
@@ -109,7 +109,7 @@ class ColumnProfile:
         low, high = float(self.watch.low), float(self.watch.high)
         if self.kind != "number" or self.n_numbers < 2 or self.first_infinite is not None:
             return None
-        rounding = 8 * np.finfo(np.float64).eps * max(abs(low), abs(high))
+        rounding = 8 * EPS * max(abs(low), abs(high))
         return low if high - low <= rounding else None
 
     @property

@@ -14,12 +14,11 @@ from skcoral import decorrelate
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.columns import proved_columns
 from skcoral.bounds.moments import MomentDual, Spheres, moment_bound
-from skcoral.core.arrays import Array
+from skcoral.core.arrays import Array, Mask
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.solvers.support.caps import Caps, feasible_set
 from skcoral.solvers.support.moment_admm import bound_by_moments
 from skcoral.solvers.support.moments import Harmonics, Relaxation
-from skcoral.solvers.support.pattern import Mask
 
 
 def problem(seed: int) -> tuple[Array, Mask]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.core.arrays import Array
+from skcoral.core.arrays import EPS, Array
 
 #: Least squares has no errors to estimate where the residuals are only rounding.
 _ROUNDING = 1e-12
@@ -52,7 +52,7 @@ def least_squares(X: Any, y: Any) -> LeastSquares | None:
     if not (spread > 0.0).all() or not total > 0.0:
         return None
     U, sizes, Vt = np.linalg.svd(X / spread, full_matrices=False)
-    if sizes[-1] <= sizes[0] * n * np.finfo(np.float64).eps:
+    if sizes[-1] <= sizes[0] * n * EPS:
         return None
     inverse = Vt.T / sizes  # (XᵀX)⁻¹ = inverse @ inverse.T
     shares = U.T @ y

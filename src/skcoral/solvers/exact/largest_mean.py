@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skcoral.core.arrays import (
+    EPS,
     Array,
+    Index,
     block_triangular,
     cholesky,
     column_dots,
@@ -43,9 +44,6 @@ from skcoral.solvers.exact.newton import (
     trace_excess,
 )
 
-Index = NDArray[np.intp]
-
-_EPS = float(np.finfo(np.float64).eps)
 # Beyond this weight the others are lost in the rounding of the trace.
 _WEIGHT_LIMIT = 1e12
 
@@ -255,7 +253,7 @@ def _best_beside_fixed(
         reach, wanted = np.sqrt(diagonal(residual)), floors[rest]
         if np.any(wanted > reach + tol):
             return None  # out of reach, which the weights have to prove
-        whole = np.flatnonzero(wanted >= reach * (1 - 4 * _EPS))
+        whole = np.flatnonzero(wanted >= reach * (1 - 4 * EPS))
         if not len(whole) or len(whole) == p:
             break
         size = reach[whole]

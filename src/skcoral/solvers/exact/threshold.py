@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skcoral.core.arrays import (
+    EPS,
     Array,
+    Index,
     column_dots,
     diagonal,
     norm,
@@ -36,8 +37,6 @@ from skcoral.solvers.exact.newton import (
     trace_excess,
 )
 
-Index = NDArray[np.intp]
-
 _STRETCH = 0.05, 5.0  # factors by which the root of a weight may change in one step
 _EJECT = 1e-5  # weight relative to the largest below which a variable may leave
 # A weight that does not bind changes by -2, which takes its root to zero, but for its curvature
@@ -45,7 +44,6 @@ _EJECT = 1e-5  # weight relative to the largest below which a variable may leave
 _DECOUPLED = 0.05
 _COUPLED, _TOGETHER = 1e-3, -1.5  # share of the former, and change, of weights that leave together
 _ROUNDING = 1e-12  # of variances, up to which that of fidelities does not show in the bound
-_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -171,7 +169,7 @@ def fidelity_allowance(C: Any, T: Any, defect: float) -> Array:
     if not defect < 1:
         return np.full(C.shape[0], np.inf)
     shift = np.sqrt(1 + defect) * ((1 - defect) ** -0.5 - 1)
-    rounding = 4 * _EPS * column_dots(abs(C), abs(T))
+    rounding = 4 * EPS * column_dots(abs(C), abs(T))
     return np.asarray(shift * np.sqrt(diagonal(C)) + rounding)
 
 

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.core.arrays import Array, column_dots, column_parts, inner, to_device
-from skcoral.solvers.descent import Index, Smooth, descend, inners
+from skcoral.core.arrays import EPS, Array, Index, column_dots, column_parts, inner, to_device
+from skcoral.solvers.descent import Smooth, descend, inners
 
-_EPS = float(np.finfo(np.float64).eps)
 _STALL = 1e-9  # progress, relative to the value, that counts as none
 
 
@@ -41,7 +40,7 @@ def _on_caps(A: Any, V: Any, floors: Array, room: float) -> Any:
     away = away - to_device(column_dots(A, away)[..., None, :], V) * A
     across = np.sqrt(column_dots(away, away))
     size = np.hypot(along, across)
-    nothing = across <= 4 * _EPS * np.maximum(size, 1e-300)
+    nothing = across <= 4 * EPS * np.maximum(size, 1e-300)
     inside = (size > 0.0) & (along >= target * size)
     with np.errstate(divide="ignore", invalid="ignore"):
         cosine = np.where(nothing | (target >= 1.0), 1.0, np.where(inside, along / size, target))

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from skcoral.core.arrays import Array
+from skcoral.core.arrays import Array, Index
 from skcoral.core.criteria import Criterion
-from skcoral.solvers.descent import Index
 from skcoral.solvers.singular.caps import descend_on_caps
 
 _BLOCK = 512  # columns at a time

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sla
 
-from skcoral.core.arrays import Array, column_dots
+from skcoral.core.arrays import EPS, Array, column_dots
 from skcoral.core.linalg import conjugate_gradient
 from skcoral.solvers.singular.dual import at_source
 
@@ -274,7 +274,7 @@ def multipliers_of_outputs(A: Array, U: Array, floors: Array) -> dict[str, Array
     sum of the r largest squares is then ``½‖G‖²``, and the bound is attained.
     """
     values, Q = np.linalg.eigh(U @ U.T)
-    values = np.maximum(values, np.finfo(np.float64).eps * values[-1])  # outputs may span less
+    values = np.maximum(values, EPS * values[-1])  # outputs may span less
     above = values - values[0]
     B, W = Q.T @ A, Q.T @ U
     slope = above[:, None] * W

@@ -14,12 +14,11 @@ from dataclasses import replace
 import numpy as np
 
 from skcoral.core import criteria
-from skcoral.core.arrays import Array
+from skcoral.core.arrays import Array, Index, Mask
 from skcoral.core.criteria import Criterion
 from skcoral.core.measures import residual_by
 from skcoral.core.solution import Solution
 from skcoral.exceptions import InfeasibleError, InvalidArgumentError
-from skcoral.solvers.descent import Index
 from skcoral.solvers.support.bounded_columns import Column, feasible_column, nearest_column
 from skcoral.solvers.support.caps import Caps
 from skcoral.solvers.support.interior_point import Intervals, refine
@@ -31,7 +30,6 @@ from skcoral.solvers.support.objectives import (
     residuals,
     squared_loss,
 )
-from skcoral.solvers.support.pattern import Mask
 from skcoral.solvers.support.search import distinct, random_starts
 from skcoral.solvers.support.solver import SupportProblem, solve_unbounded
 

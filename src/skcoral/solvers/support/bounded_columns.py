@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import scipy.optimize as so
 
-from skcoral.core.arrays import Array
+from skcoral.core.arrays import Array, Mask
 from skcoral.core.validation import listing
 from skcoral.exceptions import InfeasibleError
-from skcoral.solvers.support.pattern import Mask
 
 # The kind ("eq" or "ineq"), the function and its derivative.
 Constraint = tuple[str, Callable[[Array], Any], Callable[[Array], Array]]

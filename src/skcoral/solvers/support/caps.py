@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from skcoral.bounds.columns import column, in_range, supports_at
-from skcoral.core.arrays import Array
+from skcoral.core.arrays import Array, Mask
 from skcoral.exceptions import InfeasibleError
-from skcoral.solvers.support.pattern import Mask
 
 _ROUNDING = 1e-12  # floors may exceed what their supports allow by this, and count as equal
 

@@ -8,12 +8,12 @@ from typing import Any, Literal
 import numpy as np
 import scipy.linalg as sla
 
-from skcoral.core.arrays import Array, Frozen
+from skcoral.core.arrays import EPS, Array, Frozen, Mask
 from skcoral.core.problem import check_correlation, frame_names
 from skcoral.core.validation import check_names
 from skcoral.solvers.support.caps import feasible_set
 from skcoral.solvers.support.frame_relaxation import frame_bound
-from skcoral.solvers.support.pattern import Mask, pattern
+from skcoral.solvers.support.pattern import pattern
 
 _MAX_TRIES = 20_000  # eliminations
 
@@ -177,4 +177,4 @@ def cholesky_within(R: Array, mask: Mask) -> tuple[Array, list[int]] | None:
 
 def _doubt(R: Array) -> float:
     """Relative rounding error of an entry of R⁻¹."""
-    return float(64 * len(R) * np.finfo(np.float64).eps * np.linalg.cond(R))
+    return float(64 * len(R) * EPS * np.linalg.cond(R))

@@ -30,7 +30,7 @@ from typing import Literal
 import numpy as np
 import scipy.linalg as sla
 
-from skcoral.core.arrays import Array
+from skcoral.core.arrays import EPS, Array
 from skcoral.core.linalg import conjugate_gradient
 from skcoral.solvers.support.caps import Caps
 
@@ -38,7 +38,6 @@ Norm = Literal["frobenius", "nuclear"]
 # Blocks that couple φ and μ to M, and the same with φ and μ eliminated.
 _Crosses = tuple[tuple[Array, Array], ...]
 
-_EPS = float(np.finfo(np.float64).eps)
 _SHRINK = 0.1  # of the barrier, each time that a point is centred
 _WIDTH = 0.1  # slack of the first point; entries of M are of the order one
 _CENTERED = 0.5  # decrement, in units of the barrier, at which it shrinks
@@ -218,7 +217,7 @@ class _Barrier:
         c = np.where(on > 0, tau * (corner**2 + (square * pull) ** 2), 1.0)
         cross_phi = -tau * np.matmul(below.swapaxes(1, 2), below)
         cross_mu = -tau * on[:, None, None] * first[:, :, None] * first[:, None, :]
-        determinant = np.maximum(a * c - b * b, 4 * _EPS * a * c)
+        determinant = np.maximum(a * c - b * b, 4 * EPS * a * c)
         solved_phi = (c[:, None, None] * cross_phi - b[:, None, None] * cross_mu) / (
             determinant[:, None, None]
         )

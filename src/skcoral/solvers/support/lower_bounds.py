@@ -24,16 +24,14 @@ import scipy.optimize as so
 
 from skcoral.bounds.moments import packed
 from skcoral.core import criteria
-from skcoral.core.arrays import Array
+from skcoral.core.arrays import EPS, Array, Mask
 from skcoral.core.criteria import Criterion
 from skcoral.solvers.support.caps import Caps
 from skcoral.solvers.support.frame_relaxation import FrameBound
 from skcoral.solvers.support.moment_admm import bound_by_moments
 from skcoral.solvers.support.moments import Relaxation
-from skcoral.solvers.support.pattern import Mask
 
 _ON_RIM = 1e-7  # a floor binds if the fidelity is no further above it
-_EPS = float(np.finfo(np.float64).eps)
 _MAX_FORM = 3000  # coefficients, the size of a matrix whose eigenvalues are wanted
 # Beyond the least shift that makes Q semidefinite, relative to its norm. The first is for points
 # that are optimal but for rounding. Elsewhere H is better a little inside, by up to half of the
@@ -132,7 +130,7 @@ def lifted_points(space: Caps, at: Multipliers, criterion: Criterion) -> Iterato
     # In the eigenbasis of Q every shift is a sum.
     values, vectors = np.linalg.eigh(Q)
     scale = float(np.abs(values).max(initial=1e-8))
-    least = max(0.0, len(Q) * _EPS * scale - float(values.min(initial=np.inf)))
+    least = max(0.0, len(Q) * EPS * scale - float(values.min(initial=np.inf)))
     first, pushed = vectors[np.cumsum(sizes) - sizes], vectors.T @ c
     for share in _SHIFTS:
         shift = least + share * scale
@@ -150,7 +148,7 @@ def _best_floor_multipliers(K: Array, f: Array, floored: Mask) -> Array:
     if not floored.any():
         return lam
     values, vectors = np.linalg.eigh(K[np.ix_(floored, floored)])
-    root = np.sqrt(np.maximum(values, _EPS * values.max(initial=0.0)))
+    root = np.sqrt(np.maximum(values, EPS * values.max(initial=0.0)))
     with suppress(RuntimeError):  # the active-set method may not converge
         lam[floored] = so.nnls(root[:, None] * vectors.T, (vectors.T @ f[floored]) / root)[0]
     return lam

@@ -18,14 +18,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skcoral.bounds.moments import MomentDual
-from skcoral.core.arrays import Array
+from skcoral.core.arrays import Array, Index
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.solvers.support.caps import Caps
 
-Index = NDArray[np.intp]
 Blocks = list[Array]  # stacks of symmetric matrices of equal size
 
 LARGEST = 2000  # size of X: a step takes some seconds there, and all blocks together 1 GB

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from skcoral.core import criteria
-from skcoral.core.arrays import Array
-from skcoral.solvers.descent import Index, descend
+from skcoral.core.arrays import Array, Index
+from skcoral.solvers.descent import descend
 from skcoral.solvers.support.caps import Caps
 
 # A loss maps residuals (S, k, k), zero on the diagonal, to values (S,) and half-gradients C with

@@ -8,13 +8,10 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skcoral.core.arrays import Array
+from skcoral.core.arrays import Array, Mask
 from skcoral.core.validation import check_number, check_support, listing, shown_value
 from skcoral.exceptions import InvalidArgumentError
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from skcoral.bounds.arithmetic import exactly
 from skcoral.bounds.support import from_squares, proved_bound
-from skcoral.core.arrays import Array
+from skcoral.core.arrays import Array, Mask
 from skcoral.core.criteria import Criterion
 from skcoral.core.linalg import gram_defect, of_unit_variance, raised_to_floors
 from skcoral.core.measures import fidelity
@@ -30,7 +30,6 @@ from skcoral.solvers.support.lower_bounds import (
     multipliers,
     to_squares,
 )
-from skcoral.solvers.support.pattern import Mask
 from skcoral.solvers.support.search import Callback, Found, Progress, Search, structured_starts
 
 Proof = Literal["quick", "moments"]

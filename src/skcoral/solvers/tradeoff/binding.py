@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 
 from skcoral.core import criteria
 from skcoral.core.arrays import (
+    EPS,
     Array,
+    Index,
     block_symmetric,
     block_triangular,
     column_dots,
@@ -36,7 +38,7 @@ from skcoral.core.arrays import (
 )
 from skcoral.core.linalg import gram_defect, gram_rounding
 from skcoral.solvers.exact import BestExact, best_exact, complement, complete_exactly
-from skcoral.solvers.tradeoff.points import Index, Problem, State
+from skcoral.solvers.tradeoff.points import Problem, State
 
 # Weights grow by up to twenty times a step where floors are out of reach: two or three steps tell
 # them from the others. Relative to the largest, what puts the blame on a floor: at a tenth of it
@@ -45,7 +47,7 @@ _SEPARATED, _BLAMED = 1e3, 0.3
 _MISSED = 1e-9  # a completed output misses its floor if it is short by more than this
 CLOSE = 1.0 - 5e-15  # floors above are solved as floors of one, and then corrected to first order
 _LIFT = 1e9  # times the variables: how far the multipliers of floors of one are taken
-_UNIT = float(np.finfo(np.float64).eps) / 2
+_UNIT = EPS / 2
 _VARIANCE = 1e-12  # a variance this close to one is left alone
 
 
@@ -333,7 +335,7 @@ def near_sources(
     image = R @ gradient
     along = image[close, np.arange(len(close))]
     tangent = np.maximum(np.einsum("ij,ij->j", gradient, image) - along**2, 0.0)
-    angle = np.sqrt(np.maximum(1.0 - floors[close] ** 2, np.finfo(np.float64).eps ** 2))
+    angle = np.sqrt(np.maximum(1.0 - floors[close] ** 2, EPS**2))
     price = np.sqrt(tangent) / angle
     T, lam, H = T.copy(), lam.copy(), H.copy()
     T[:, close] -= gradient / np.where(price > 0, price, np.inf)

@@ -15,6 +15,7 @@ import numpy as np
 
 from skcoral.core.arrays import (
     Array,
+    Index,
     block_triangular,
     columns_joined,
     diagonal,
@@ -37,7 +38,7 @@ from skcoral.solvers.tradeoff.binding import (
     make_feasible,
 )
 from skcoral.solvers.tradeoff.interior import Allowance, follow, start_from
-from skcoral.solvers.tradeoff.points import Bounded, Index, PairModel, Problem, Quadratic, State
+from skcoral.solvers.tradeoff.points import Bounded, PairModel, Problem, Quadratic, State
 
 TIE = 1e-9  # what the tie-break may add to the worst pair, so that it has room to move
 # Of the sum of squares that the products make up at the end, where what is left of P shows in the

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from skcoral.core.arrays import (
     Array,
+    Index,
     cholesky_or_none,
     diagonal_matrix,
     inner,
@@ -31,8 +32,6 @@ from skcoral.core.arrays import (
     to_host,
 )
 from skcoral.core.linalg import accurate_factor
-
-Index = NDArray[np.intp]
 
 
 class Problem:

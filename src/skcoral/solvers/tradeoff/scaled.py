@@ -15,6 +15,7 @@ from skcoral.bounds.tradeoff import plain_bound
 from skcoral.core import criteria
 from skcoral.core.arrays import (
     Array,
+    Index,
     cholesky_or_none,
     column_dots,
     identity,
@@ -45,7 +46,7 @@ from skcoral.solvers.tradeoff.binding import (
 from skcoral.solvers.tradeoff.interior import Allowance
 from skcoral.solvers.tradeoff.lexicographic import break_ties
 from skcoral.solvers.tradeoff.newton import Stationary
-from skcoral.solvers.tradeoff.points import Index, Problem, Quadratic, State
+from skcoral.solvers.tradeoff.points import Problem, Quadratic, State
 
 Binding = tuple[DualPoint, Any, Index]  # with T, and which floors of the problem they are
 

@@ -16,14 +16,7 @@ import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from skcoral.core import criteria
-from skcoral.core.arrays import (
-    Array,
-    identity,
-    submatrix,
-    to_device,
-    to_host,
-    zeros,
-)
+from skcoral.core.arrays import Array, Index, identity, submatrix, to_device, to_host, zeros
 from skcoral.core.problem import Settings
 from skcoral.core.results import Decorrelation
 from skcoral.core.solution import Solution
@@ -39,7 +32,7 @@ from skcoral.solvers.tradeoff.binding import (
 from skcoral.solvers.tradeoff.equations import FORMED
 from skcoral.solvers.tradeoff.interior import Progress, follow, start
 from skcoral.solvers.tradeoff.newton import ACCURATE, entry, refine
-from skcoral.solvers.tradeoff.points import Index, Problem, State
+from skcoral.solvers.tradeoff.points import Problem, State
 from skcoral.solvers.tradeoff.scaled import Binding, Scaled, Solved, Warm, dual_of
 
 # Shares of the objective that the products make up when the binding floors are guessed: early where
