@@ -21,7 +21,7 @@ BAD = {
         b"a,b\n" + b"".join(b"%d,%d\n" % (2**70 + i, i * i % 7) for i in range(9)),
         ["at least two columns of numbers that vary", "'b'"],
     ),
-    "typo.csv": (b"a,b\n1,2\n3,4\n5,l0\n", ["line 4", "column 'b'", "'l0'"]),
+    "typo.csv": (b"a,b\n1,2\n3,4\n5,l0\n", ["line 4", "'b'", "'l0'"]),
     "flat.csv": (b"a,b,c\n1,2,3\n2,2,3\n", ["only 'a'", "b (always 2), c (always 3)"]),
     # constant among the complete rows only
     "gaps.csv": (b"a,b,c\n1,2,3\n2,4,3\n3,1,3\n4,,5\n5,3,3\n", ["correlation", "`c`"]),

@@ -95,7 +95,7 @@ def test_notes_padded_with_separators_are_left_out_at_the_end_only(quoted):
     for size in (1, 2, 4, 100):
         assert [row for batch in table.batches(size) for row in batch.rows] == [2, 3, 4, 5]
         assert table.skipped == [(7, "Source: World Bank"), (9, "Last updated: 2025")]
-    with pytest.raises(InvalidTableError, match="line 3, column 'x': 'in between: a note'"):
+    with pytest.raises(InvalidTableError, match=r"'x' \(line 3: 'in between: a note'\)"):
         variables(table, profile(table))
     assert table.cells("y") == ["2", "", "1", "4"]
 

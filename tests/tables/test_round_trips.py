@@ -62,6 +62,7 @@ def read_back(data, ending, **options):
 @example([("a\rb", "c"), ("d", "e")])
 @example([("\r", "\n"), ("\x85", "\u2028"), ("\x1c", "\x0b\x0c")])
 @example([('"', '""'), (",", ";"), ("\t", " x ")])
+@example([(" \xa0", "\u3000 "), ("\xa0", " ")])
 @example([("_x000D_", "_x005F_x000D_"), ("\x00"[:0], "\x01\x1f\x7f")])
 def test_every_text_comes_back(ending, rows):
     if ending == "xlsx":  # no characters: readers of workbooks leave the escapes of these two

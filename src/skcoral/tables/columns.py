@@ -149,15 +149,15 @@ class ColumnProfile:
         if not self.name:
             return "no name"
         if self.first_infinite is not None:
-            return f"infinite in {table.unit} {self.first_infinite}"
+            return f"{table.unit} {self.first_infinite}: infinite"
         if self.constant:
             return self.constant
         if self.first_bad is None:
             return "" if self.n_numbers > 1 else "only one value"
         row, cell = self.first_bad
         if self.kind == "mixed":
-            more = f", and {self.n_bad - 1:,} more cells are not numbers" if self.n_bad > 1 else ""
-            return f"{table.unit} {row} holds {cell!r}{more}"
+            more = f", and {self.n_bad - 1:,} more" if self.n_bad > 1 else ""
+            return f"{table.unit} {row}: {cell!r}{more}"
         return f"no numbers, such as {cell!r}"
 
 
@@ -293,28 +293,12 @@ def select_variables(
 
 def _no_numbers(table: Table, columns: Sequence[ColumnProfile]) -> InvalidTableError:
     """Name all columns that cannot be read, with the first offending cell of each."""
-    column = columns[0]
-    if len(columns) > 1:
-        listed = [f"{c.name!r} ({_offence(table, c)})" for c in columns]
-        told = f"{len(columns)} columns cannot be read as numbers: {listing(listed, 20, quote='')}."
-    elif column.first_bad is None:
-        told = f"column {column.name!r} cannot be read as numbers ({_offence(table, column)})."
-    else:
-        (row, cell), n = column.first_bad, column.n_bad
-        told = f"{table.unit} {row}, column {column.name!r}: {cell!r} is not a number "
-        told += f"({n} such {'cell' if n == 1 else 'cells'})."
-    cells = [c.first_bad[1] for c in columns if c.first_bad is not None]
+    reasons = [f"{column.name!r} ({column.unusable(table)})" for column in columns]
+    what = "1 column" if len(columns) == 1 else f"{len(columns)} columns"
+    told = f"{what} cannot be read as numbers: {listing(reasons, 20, quote='')}."
+    cells = [column.first_bad[1] for column in columns if column.first_bad is not None]
     advice = remedy(cells[0], table.decimal) if cells else "Correct it, or leave the column out."
     return InvalidTableError(f"{table.label}: {told}\n{advice}")
-
-
-def _offence(table: Table, column: ColumnProfile) -> str:
-    if column.first_bad is not None:
-        row, cell = column.first_bad
-        return f"{table.unit} {row}: {cell!r}"
-    if column.first_infinite is not None:
-        return f"{table.unit} {column.first_infinite}: infinite"
-    return "no values"
 
 
 def too_few(

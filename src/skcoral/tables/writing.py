@@ -22,13 +22,9 @@ from skcoral.tables.arrow_arrays import float_array, plain_cells, text_array
 from skcoral.tables.reading import format_of_name
 from skcoral.tables.table import Format, Table
 
-#: What begins a formula, and what does not although it begins like one. The second half of the
-#: marks are the wide letters of East Asian keyboards.
-_FORMULA, _NUMBER = "^[\t\r ]*[=+@＝＋－＠-]|^[\t\r]", r"^ *[+-]?\.?\d[\d.,]*([eE][+-]?\d+)? *$"
-#: Characters that XML lacks or changes, the beginning of what looks like the escape of one, and
-#: texts of nothing but blanks, which readers take for layout.
+#: Characters that XML lacks or changes, and the beginning of what looks like the escape of one.
 _NOT_IN_XML = re.compile(
-    "\\A[ \\t\\n]+\\Z|_(?=x[0-9A-Fa-f]{4}_)|[\\x00-\\x08\\x0b-\\x1f\\ud800-\\udfff\\ufffe\\uffff]"
+    "_(?=x[0-9A-Fa-f]{4}_)|[\\x00-\\x08\\x0b-\\x1f\\ud800-\\udfff\\ufffe\\uffff]"
 )
 #: Characters of written numbers; one that separates cells makes quotes necessary.
 _IN_NUMBERS = "0123456789+-.,einf"
@@ -77,8 +73,8 @@ def table_writer(
     """Make the writer for a path's format (``"-"``: CSV); the caller owns ``stream``.
 
     Text files are written with the separator, decimal mark and encoding of the table ``like``;
-    numbers carry all the digits that are needed to read the same number back. Text that begins a
-    formula is written in quotes; in a workbook text is marked as text.
+    numbers carry all the digits that are needed to read the same number back. In a workbook text is
+    marked as text, also where it looks like a formula.
     """
     kind: Format = "csv" if str(path) == "-" else output_format(path)
     if kind == "parquet":
@@ -200,9 +196,6 @@ class _TextWriter:
                     "Write .parquet instead, or leave the column out."
                 )
         special = pc.match_substring_regex(cells, self._special)
-        if column.type != pa.float64():
-            formula, number = (pc.match_substring_regex(cells, p) for p in (_FORMULA, _NUMBER))
-            special = pc.or_(special, pc.and_not(formula, number))
         if not pc.any(special).as_py():
             return cells
         inner = pc.replace_substring(cells, '"', '""')
@@ -281,7 +274,10 @@ class _ExcelWriter:
                 f"the text {text[:30] + '…'!r} has more than {_EXCEL_TEXT:,} characters, which is "
                 "all a cell of a sheet can hold.\nWrite .csv or .parquet instead."
             )
-        cell = WriteOnlyCell(self._sheet, value=_NOT_IN_XML.sub(_escaped, text))
+        text = _NOT_IN_XML.sub(_escaped, text)
+        if text.isspace():  # readers take blanks alone for layout
+            text = re.sub("[ \t\n]", _escaped, text)
+        cell = WriteOnlyCell(self._sheet, value=text)
         # Text that starts with "=" stays text: a data file must not become a formula.
         cell.data_type = "s"
         return cell
