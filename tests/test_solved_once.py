@@ -124,11 +124,12 @@ def test_command(
 
 @pytest.mark.parametrize("chosen", [{}, {"rho_min": 0.97}, {"budget": 0.2}], ids=str)
 def test_app(chosen: dict[str, Any], wine_csv: Path, calls: Counter[str]) -> None:
-    from skcoral.app.problem import pose
+    from skcoral.app.problem import pose, request_of
     from skcoral.app.settings import Settings
     from skcoral.app.sources import read_file
 
-    problem = pose(read_file(wine_csv.read_bytes(), "wine.csv", key="wine"), Settings())
+    source = read_file(wine_csv.read_bytes(), "wine.csv", key="wine")
+    problem = pose(source, request_of(Settings()))
     assert problem.deficiency is None
     threshold(problem.data.estimate)
     problem.data.fit(chosen, thorough=False)

@@ -141,22 +141,22 @@ def test_the_moments_of_the_caller_are_unchanged() -> None:
         np.testing.assert_array_equal(np.array(value), before[name])
 
 
-def test_every_setting_of_the_matrix_is_in_the_key_of_the_app() -> None:
+def test_every_setting_of_the_matrix_is_in_the_request_of_the_app() -> None:
     """Two questions with different answers are never remembered under one key."""
     pytest.importorskip("streamlit")
-    from skcoral.app.problem import pose
+    from skcoral.app.problem import request_of
     from skcoral.app.settings import Settings
-    from skcoral.app.sources import example
 
-    source, plain = example(), Settings()
     others = [
-        replace(plain, covariance="LedoitWolf"),
-        replace(plain, covariance="OAS"),
-        replace(plain, without=(source.names[0],)),
-        replace(plain, weights=source.names[0]),
+        {"covariance": "LedoitWolf"},
+        {"covariance": "OAS"},
+        {"without": ("ash",)},
+        {"include": ("ash",)},
+        {"weights": "ash"},
+        {"target": "ash"},
     ]
-    problems = [pose(source, settings) for settings in (plain, *others)]
-    assert len({problem.key for problem in problems}) == len(problems)
+    requests = [request_of(Settings(**chosen)) for chosen in ({}, *others)]
+    assert len(set(requests)) == len(requests)
 
 
 @pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")
