@@ -34,7 +34,7 @@ from skcoral.show.sentences import status
 from skcoral.solvers.exact import best_exact
 from skcoral.solvers.exact.solver import _mean_room, exact_solution
 from skcoral.solvers.support import exactness
-from skcoral.solvers.tradeoff.scaled import Solved
+from skcoral.solvers.tradeoff.solved import Solved
 from skcoral.tables.matrices import named_matrix
 
 R = make_system(6)

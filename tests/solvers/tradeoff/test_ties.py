@@ -59,9 +59,8 @@ def test_a_tie_break_that_is_given_up_does_no_harm(monkeypatch: pytest.MonkeyPat
 def test_the_tie_break_spends_at_most_half_of_the_work_of_the_proof() -> None:
     R = ten_factors(120)
     floors = np.full(120, half_way(R))
-    search = Search.of(R, floors, Settings(names=("",) * 120, criterion="worst"))
-    assert search is not None
+    search = Search(R, floors, Settings(names=("",) * 120, criterion="worst"))
     solved = search.run()
     assert solved.certified
-    assert np.isfinite(search.most_work)
-    assert search.work <= 1.2 * search.most_work  # by one step at most
+    assert np.isfinite(search.allowance.work)
+    assert search.allowance.spent <= 1.2 * search.allowance.work  # by one step at most

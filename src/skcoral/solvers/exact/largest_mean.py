@@ -192,14 +192,13 @@ def complete_exactly(
     floors: Array,
     kept: Index,
     T_kept: Any,
-    best: BestExact | None = None,
     **options: Any,
 ) -> tuple[Any, BestExact]:
     """Extend the outputs of ``kept`` by the best ones for the others, uncorrelated with them.
 
     ``T_kept`` has a row for every variable, or only for the kept ones. Returns the outputs of all
-    variables, and the ``best`` decorrelator of what the kept ones leave of the others, found if not
-    given; ``options`` are those of :func:`best_exact`.
+    variables, and the best decorrelator of what the kept ones leave of the others; ``options`` are
+    those of :func:`best_exact`.
     """
     every = np.arange(len(floors))
     rest = np.setdiff1d(every, kept)
@@ -208,12 +207,12 @@ def complete_exactly(
         along = T_kept.T @ submatrix(C, every, rest)
         mix = solve_positive(gram_defect(C, T_kept) + identity(len(kept), C), along)
         residual = submatrix(C, rest, rest) - along.T @ mix
-        best = best or best_exact((residual + residual.T) / 2, floors[rest], **options)
+        best = best_exact((residual + residual.T) / 2, floors[rest], **options)
         T = submatrix(identity(len(every), C), every, rest) - T_kept @ mix
         order = np.argsort(np.concatenate([kept, rest]))
         return submatrix(columns_joined([T_kept, T @ best.T]), every, order), best
     residual, mix = complement(C, kept, rest)
-    best = best or best_exact(residual, floors[rest], **options)
+    best = best_exact(residual, floors[rest], **options)
     if not len(kept):
         return best.T, best
     order = np.argsort(np.concatenate([kept, rest]))

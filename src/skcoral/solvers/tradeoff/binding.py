@@ -37,14 +37,13 @@ from skcoral.core.arrays import (
     zeros,
 )
 from skcoral.core.linalg import gram_defect, gram_rounding
-from skcoral.solvers.exact import BestExact, best_exact, complement, complete_exactly
+from skcoral.solvers.exact import best_exact, complement, complete_exactly
 from skcoral.solvers.tradeoff.points import Problem, State
 
 # Weights grow by up to twenty times a step where floors are out of reach: two or three steps tell
 # them from the others. Relative to the largest, what puts the blame on a floor: at a tenth of it
 # floors join that do not bind, and others in turn because of these.
 _SEPARATED, _BLAMED = 1e3, 0.3
-_MISSED = 1e-9  # a completed output misses its floor if it is short by more than this
 CLOSE = 1.0 - 5e-15  # floors above are solved as floors of one, and then corrected to first order
 _LIFT = 1e9  # times the variables: how far the multipliers of floors of one are taken
 _UNIT = EPS / 2
@@ -55,20 +54,15 @@ _VARIANCE = 1e-12  # a variance this close to one is left alone
 class Candidate:
     """A dual point, the transformation it stands for, and which floors bind there.
 
-    ``lam`` is NumPy's, the matrices lie where R does. ``missed`` are the variables outside the
-    binding set whose completed outputs do not meet their floors.
+    ``lam`` is NumPy's, the matrices lie where R does. ``complete`` tells whether the outputs whose
+    floors do not bind meet these as well.
     """
 
     lam: Array
     H: Any
     T: Any
     binding: NDArray[np.bool_]
-    missed: Index
-
-    @property
-    def complete(self) -> bool:
-        """Whether every output meets its floor."""
-        return not len(self.missed)
+    complete: bool
 
 
 @dataclass(frozen=True)
@@ -80,21 +74,17 @@ class DualPoint:
     H: Any
 
 
-def binding_floors(
-    problem: Problem, state: State, size: float, *, by_slack: bool = False
-) -> NDArray[np.bool_]:
+def binding_floors(problem: Problem, state: State, size: float) -> NDArray[np.bool_]:
     """Guess which floors bind at a point of the central path, where all ``λ_j z_j`` are equal.
 
     A floor is taken to bind if its multiplier, relative to the objective of about ``size``, exceeds
     its slack, relative to the largest possible. Multipliers grow like ``(1 - ρ_j)^{-1/2}`` as
-    floors tend to one. ``by_slack`` it need only exceed the cube of the slack: weights and chains
-    of variables can make multipliers of binding floors small. The completion tells whether the
-    guess is right.
+    floors tend to one. The completion tells whether the guess is right.
     """
     room = np.maximum(1.0 - problem.floor_values, np.finfo(np.float64).tiny)
     price = np.asarray(to_host(state.lam)) * np.sqrt(room) / size
     slack = np.minimum(np.asarray(to_host(state.z)) / (2.0 * room), 1.0)
-    return problem.fixed | (price > (slack**3 if by_slack else slack))
+    return problem.fixed | (price > slack)
 
 
 @dataclass(frozen=True)
@@ -109,9 +99,7 @@ class Outputs:
     room: Array
 
 
-def decided_outputs(
-    problem: Problem, state: State, omega: Array
-) -> tuple[NDArray[np.bool_], Array]:
+def decided_outputs(problem: Problem, state: State) -> tuple[NDArray[np.bool_], Array]:
     """Tell outputs that correlate with others from those that do not, at the end of a path.
 
     An output without a price is uncorrelated with all others at the optimum, and what it has
@@ -121,7 +109,7 @@ def decided_outputs(
     given up, to first order what the floor of such an output may be missed by.
     """
     G = to_host(problem.gram(state.T) + state.P)
-    largest = np.max(np.abs(criteria.off(np.asarray(G))) * omega, axis=0, initial=0.0)
+    largest = np.max(np.abs(G) * to_host(problem.pairs), axis=0, initial=0.0)
     decided = problem.fixed | (diagonal(state.P) <= largest)
     return decided, np.where(decided, 0.0, 2.0 * largest)
 
@@ -134,32 +122,21 @@ def in_rows(T: Any, rows: Index, p: int) -> Any:
     return submatrix(more, order, np.arange(T.shape[1]))
 
 
-def enlarged(
-    R: Any,
-    floors: Array,
-    binding: NDArray[np.bool_],
-    known: dict[bytes, BestExact],
-    *,
-    once: bool = False,
-) -> NDArray[np.bool_]:
-    """The floors ``binding`` and those that have to bind beside them; ``once``: the first of them.
+def enlarged(R: Any, floors: Array, members: Index) -> NDArray[np.bool_]:
+    """The floors of ``members`` and those that have to bind beside them.
 
     Beside outputs made of the binding variables, exact ones may not meet all other floors. The
     weights that prove it are largest where a floor is to blame; these join, until the completion
-    meets what is left. ``known`` is to hold that completion, the last one only.
+    meets what is left.
     """
-    binding = binding.copy()
-    while not binding.all() and binding.tobytes() not in known:
+    binding = np.isin(np.arange(len(floors)), members)
+    while not binding.all():
         rest = np.flatnonzero(~binding)
         residual, _ = complement(R, np.flatnonzero(binding), rest)
         best = best_exact(residual, floors[rest], separated=_SEPARATED)
         if best.feasible:
-            known.clear()
-            known[binding.tobytes()] = best
             break
         binding[rest[best.weights > _BLAMED * best.weights.max()]] = True
-        if once:
-            break
     return binding
 
 
@@ -169,33 +146,27 @@ def complete(
     T: Any,
     dual: DualPoint,
     members: Index | None = None,
-    known: dict[bytes, BestExact] | None = None,
     room: Array | float = 0.0,
 ) -> Candidate:
     """Extend a transformation of ``members``, and a dual point of some of them, to all variables.
 
-    ``members`` are those of the dual point unless given; ``known`` is as in :func:`enlarged`.
-    Completed outputs may miss their floors by ``room`` before they are moved onto their caps.
+    ``members`` are those of the dual point unless given. Completed outputs may miss their floors by
+    ``room`` before they are moved onto their caps.
     """
     members = dual.members if members is None else members
-    p = len(floors)
+    p, is_complete = len(floors), True
     if len(dual.members) == p:
-        return Candidate(dual.lam, dual.H, T, np.ones(p, dtype=bool), members[:0])
-    bind = np.zeros(p, dtype=bool)
-    bind[members] = True
-    rest = np.flatnonzero(~bind)
-    missed = rest[:0]
-    if len(rest):
+        return Candidate(dual.lam, dual.H, T, np.ones(p, dtype=bool), True)
+    binding = np.isin(np.arange(p), members)
+    if not binding.all():
         # What completed outputs give up in correlations they may lack in fidelity, too.
-        T, best = complete_exactly(R, floors - room, members, T, (known or {}).get(bind.tobytes()))
-        T = _without_rounding(R, _without_rounding(R, T, bind), bind)
-        if not best.feasible:  # ``members`` was too small
-            short = best.fidelity < (floors - room)[rest] - _MISSED
-            missed = rest[short] if short.any() else rest
+        T, best = complete_exactly(R, floors - room, members, T)
+        T = _without_rounding(R, _without_rounding(R, T, binding), binding)
+        is_complete = best.feasible
     lam = np.zeros(p)
     lam[dual.members] = dual.lam
     H = extended(dual.H, dual.members, np.setdiff1d(np.arange(p), dual.members), R)
-    return Candidate(lam, H, T, bind, missed)
+    return Candidate(lam, H, T, binding, is_complete)
 
 
 def _without_rounding(R: Any, T: Any, kept: NDArray[np.bool_]) -> Any:

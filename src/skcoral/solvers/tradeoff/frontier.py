@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skcoral.core import criteria
 from skcoral.core.arrays import Array, cholesky_or_none, column_dots, to_host
@@ -20,8 +21,8 @@ from skcoral.core.problem import Settings
 from skcoral.core.results import Frontier
 from skcoral.solvers.exact import ExactThreshold, best_exact, kept_threshold
 from skcoral.solvers.tradeoff.binding import correlation_of
-from skcoral.solvers.tradeoff.scaled import Solved, Warm
 from skcoral.solvers.tradeoff.search import solve_floors
+from skcoral.solvers.tradeoff.solved import Solved
 
 _NEIGHBOURS = 6  # points that the dual of another one is interpolated from
 _MOST_STEPS = 60  # of the search for a floor: three or four are usual, and halving takes 50
@@ -91,7 +92,7 @@ class Path:
                     self._there,
                     floors,
                     self.settings,
-                    warm=self._neighbour(rho) if rho < 1 else None,
+                    near=self._neighbour(rho) if rho < 1 else None,
                     rough=self.rough,
                     refused=self.threshold,
                 )
@@ -157,7 +158,7 @@ class Path:
             n_iter=0,
         )
 
-    def _neighbour(self, rho: float) -> Warm | None:
+    def _neighbour(self, rho: float) -> tuple[Array, NDArray[np.bool_]] | None:
         """Interpolate the dual of the nearest points; None where none of them is any good."""
         theta = float(np.arccos(rho))
         known = [n for n in self.nodes.values() if self.edge < n.rho < 1.0]
@@ -181,7 +182,7 @@ class Path:
             weights = np.where(own, 1.0, (theta - angles) / apart).prod(axis=1)
             H = np.tensordot(weights / np.sin(theta), [dual for _, dual in known_at], axes=1)
             if cholesky_or_none(H) is not None:
-                return Warm(H, binding)
+                return H, binding
         return None
 
     @cached_property

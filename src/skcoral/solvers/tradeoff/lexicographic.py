@@ -44,7 +44,6 @@ TIE = 1e-9  # what the tie-break may add to the worst pair, so that it has room 
 # Of the sum of squares that the products make up at the end, where what is left of P shows in the
 # pairs that count.
 _SHARE = 1e-11
-_TOLERANCE = 1e-11  # of the sum of squares by which its equations may be violated
 _START = 0.1  # products at its start
 _CENTRED = 0.01  # least products where it starts from the centre
 
@@ -98,12 +97,10 @@ def break_ties(
         first = start_from(problem, model, _START)
     at = [first]
     del first  # large matrices: the path does not keep the point it begins at
-    end = follow(
-        problem, at.pop(), share=_SHARE, tolerance=_TOLERANCE, size_of=_squares, allowance=allowance
-    )
+    end = follow(problem, at.pop(), share=_SHARE, size_of=_squares, allowance=allowance)
     if not end.done:
         return None
-    outputs, dropped = decided_outputs(problem, end.state, np.ones((p, p)))
+    outputs, dropped = decided_outputs(problem, end.state)
     if isinstance(end.state.model, Quadratic):  # pairs that have to vanish may have a price
         size = _squares(problem.gram(end.state.T))
         outputs = outputs | binding_floors(problem, end.state, size)

@@ -1,13 +1,15 @@
 """The search for one trade-off: floors above what exact decorrelation allows.
 
-One interior-point method follows the central path for every criterion. Once the products separate
-the floors that bind from those that do not, the binding ones are solved alone and the others are
-completed exactly. The completion and the certificate judge the guess; where it was wrong, the path
-is followed further.
+Squares are entered by Newton's method from an exact decorrelator, as if all floors were binding.
+Where that does not arrive, and for the other criteria, an interior-point method follows the central
+path to its end: the outputs with a price are the columns of T there, and the others are completed
+exactly. The certificate judges both.
 """
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,285 +17,371 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
+from skcoral.bounds.tradeoff import plain_bound
 from skcoral.core import criteria
-from skcoral.core.arrays import Array, Index, identity, submatrix, to_device, to_host, zeros
+from skcoral.core.arrays import (
+    Array,
+    Index,
+    cholesky_or_none,
+    column_dots,
+    identity,
+    plus_diagonal,
+    submatrix,
+    to_device,
+    to_host,
+)
 from skcoral.core.problem import Settings
 from skcoral.core.results import Decorrelation
 from skcoral.core.solution import Solution
 from skcoral.solvers.exact import BestExact, ExactThreshold, best_exact
 from skcoral.solvers.tradeoff.binding import (
+    CLOSE,
+    Candidate,
     DualPoint,
     binding_floors,
     complete,
+    correlation_of,
+    decided_outputs,
     enlarged,
+    in_rows,
+    lifted,
+    make_feasible,
+    near_sources,
     with_fixed,
     with_joined,
 )
-from skcoral.solvers.tradeoff.equations import FORMED
-from skcoral.solvers.tradeoff.interior import Progress, follow, start
-from skcoral.solvers.tradeoff.newton import ACCURATE, entry, refine
-from skcoral.solvers.tradeoff.points import Problem, State
-from skcoral.solvers.tradeoff.scaled import Binding, Scaled, Solved, Warm, dual_of
+from skcoral.solvers.tradeoff.interior import Allowance, Progress, follow, start
+from skcoral.solvers.tradeoff.lexicographic import break_ties
+from skcoral.solvers.tradeoff.newton import Stationary, entry, refine
+from skcoral.solvers.tradeoff.points import Problem, Quadratic, State
+from skcoral.solvers.tradeoff.solved import Solved
 
-# Shares of the objective that the products make up when the binding floors are guessed: early where
-# Newton's method can take over, and further down the path where the guess was wrong.
-_EARLY = (1e-4, 1e-5, 1e-8)
-_GUESS = 1e-4  # of the objective by which the equations may be violated there
-_LATE = (1e-13, 1e-17, 1e-21)
-# The same where the end of the path is the answer: the absolute sum completes outputs whose
-# correlations are of this order, the worst pair only holds what is decided and goes on from there.
-# At a tenth, three more steps; at ten times it, correlations of 1e-9 beside outputs without floors.
-_SHARP = {"absolute": (1e-12, 1e-16, 1e-20), "worst": (1e-9, 1e-13, 1e-17)}
+# The share at which the binding floors are guessed for the squares, and by how much of the
+# objective the equations may be violated: at a tenth, three more steps of the path; at ten times
+# it, most guesses are wrong.
+_EARLY = 1e-4
+# Shares of the objective that the products make up where the path is judged. The first closes
+# nearly every gap; the absolute sum needs a smaller one, as it completes outputs whose correlations
+# are of this order. At ten times these, correlations of 1e-9 remain beside outputs without floors.
+_SHARES = {
+    "squared": (_EARLY, 1e-9, 1e-13, 1e-17),
+    "absolute": (1e-12, 1e-16, 1e-20),
+    "worst": (1e-9, 1e-13, 1e-17),
+}
+# Residuals of Newton's method: where the completion is judged, where a gap need only be within the
+# tolerance, and where no further digit is expected. At ten times the first, floors join that do not
+# bind; at a tenth of it, steps are wasted on sets of floors that are too small.
+_PASSING, _ROUGH, _ACCURATE = 1e-2, 2e-5, 1e-11
+_NEWTON_SHARE = 8  # one in so many of the steps allowed may go into one attempt by Newton's method
 _TIE_BREAK = 0.5  # of the work up to a proof that may be spent on choosing among the optima
 _UNNOTICED = 2e9  # multiply-adds, a fraction of a second, that may be spent on it in any case
-_TRIES = 4  # corrections of one guess
-# Residuals at which the other outputs are completed for the first time, and at the end; where the
-# gap, about their square, need only be within the tolerance, larger ones will do.
-_GOALS, _ROUGH_GOALS = (1e-6, ACCURATE), (2e-5, 1e-8)
-_PASSING = 1e-2  # residual at which floors join again that a far start took for idle
 
 
-class Search(Scaled):
-    """One problem, and the steps spent on it."""
+class Search:
+    """One problem; its weights ``omega`` are divided by the largest, ``top``.
 
-    rough = False  # whether to end as soon as the gap is within the tolerance
-    exact: BestExact | ExactThreshold | None = None  # if known, of all variables
+    ``problem`` is that of the ``active`` variables, those with a pair that counts; the others are
+    left to the tie-break from the beginning. ``exact`` is an exact decorrelator of all variables
+    that is known, and a ``rough`` search ends as soon as the gap is within the tolerance.
+    """
 
-    @property
-    def goals(self) -> tuple[float, float]:
-        """Residuals of Newton's method."""
-        return _ROUGH_GOALS if self.rough else _GOALS
+    def __init__(
+        self,
+        R: Any,
+        floors: Array,
+        settings: Settings,
+        *,
+        exact: BestExact | ExactThreshold | None = None,
+        rough: bool = False,
+    ) -> None:
+        omega = criteria.pair_matrix(settings.pair_weights, len(floors))
+        self.top = float(omega.max(initial=0.0)) or 1.0
+        self.R, self.floors, self.omega = R, floors, omega / self.top
+        self.criterion, self.callback = settings.criterion, settings.callback
+        self.tol, self.exact, self.rough = settings.tol, exact, rough
+        self.allowance = Allowance(settings.max_iter)
+        own, positive = np.eye(len(floors), dtype=bool), floors > 0
+        live = (omega > 0) & np.outer(positive, positive)
+        self.even = bool(np.all(self.omega + own == 1.0))
+        # Whether idle outputs are uncorrelated with all others at every optimum.
+        every = bool(np.all(live | own | ~np.outer(positive, positive)))
+        self.separable = self.criterion == "squared" and every
+        self.active = np.flatnonzero(live.any(axis=0))
+        self.inner_omega = self.omega[np.ix_(self.active, self.active)]
+        whole = len(self.active) == len(floors)
+        # Floors this close to one leave an interior that rounding fills.
+        solved_floors = np.where(floors > CLOSE, 1.0, floors)
+        self.problem = Problem(
+            R if whole else submatrix(R, self.active, self.active),
+            solved_floors[self.active],
+            self.inner_omega > 0,
+        )
 
     def run(self) -> Solved:
-        """Follow the path from a cold start."""
+        """Solve from a cold start."""
         problem = self.problem
-        if problem is None:
-            nothing = DualPoint(self.active, np.zeros(0), np.zeros((0, 0)))
-            return self.finish(self._undecided(nothing, zeros((len(self.floors), 0), self.R)))
         if problem.fixed.all():
-            every = self._solve_binding(problem, None, np.arange(problem.p))
-            assert every is not None
-            return self.finish(self._completed(every, final=True))
-        if self.criterion == "squared" and not problem.fixed.any():
-            entered = self._enter(problem)
-            if entered is not None:
-                return entered
-        if self.criterion != "squared":
-            return self._sharp(problem)
-        state = start(problem, self.criterion, self.inner_omega)
-        best: Solved | None = None
-        for share in (*_EARLY, *_LATE):
-            progress = self._follow(problem, [state], share)
-            state = progress.state
-            for by_slack in (False, True) if share in _LATE else (False,):
-                size = self._size(problem.gram(state.T))
-                guess = binding_floors(problem, state, size, by_slack=by_slack)
-                solved = self._attempt(problem, state.H, guess, final=share in _LATE, far=False)
-                if solved is not None and solved.certified:
-                    return replace(solved, n_iter=self.used)
-                if solved is not None:
-                    best = solved if best is None else best.joined(solved)
-                if self._exhausted:
-                    break
-            if self._exhausted or not progress.done:
-                break
-        if best is None:
-            T, dual = dual_of(state, self.active, problem)
-            best = self.finish(complete(self.R, self.floors, T, dual))
-        return replace(best, n_iter=self.used)
-
-    def _sharp(self, problem: Problem) -> Solved:
-        """Follow the path of a criterion that is not smooth: its end proves what it attains.
-
-        The outputs with a price are the columns of T there, whatever variables they are made of.
-        """
-        best: Solved | None = None
-        at = [start(problem, self.criterion, self.inner_omega)]
-        for share in _SHARP[self.criterion]:
-            progress = self._follow(problem, at, share)
-            state = progress.state
-            T, dual = dual_of(state, self.active, problem)
-            whole = self.finish(complete(self.R, self.floors, T, dual))
-            best = replace(whole, unique=False) if best is None else best.joined(whole)
-            if best.certified:
-                more = max(_TIE_BREAK * self.work, _UNNOTICED)
-                self.most_work = min(self.most_work, self.work + more)
-            solved = self.finish(self._decided(problem, state))
-            best = solved if solved.certified else solved.joined(best)
-            if (best.certified and best.unique) or self._exhausted or not progress.done:
-                break
-            at = [state]
-            del progress, state  # large matrices, like those of the start
-        assert best is not None
-        return replace(best, n_iter=self.used)
-
-    def _follow(self, problem: Problem, at: list[State], share: float) -> Progress:
-        """Follow the path from the last point of ``at``, which is not kept."""
-        allowance = self._allowance()
-        progress = follow(
-            problem,
-            at.pop(),
-            share=share,
-            size_of=self._size,
-            allowance=allowance,
-            # A guess of what binds needs no equations that hold to the last digit.
-            tolerance=0.0 if share < _EARLY[-1] else _GUESS,
-            careful=share <= _EARLY[-1],
-            report=self._reporter(problem, self.active),
-        )
-        self._charge(allowance)
-        return progress
-
-    def _attempt(
-        self,
-        problem: Problem,
-        H: Any,
-        guess: NDArray[np.bool_],
-        *,
-        final: bool = False,
-        far: bool = True,
-    ) -> Solved | None:
-        """Solve for the floors that seem to bind, and complete the others; correct the guess.
-
-        Only a ``final`` attempt looks for what the criterion leaves open; others end after an
-        eighth of the steps. ``far`` from the optimum Newton's method gets on best without what it
-        takes for idle. None where the guess could not be corrected.
-        """
-        try:
-            return self._attempted(problem, H, guess, final=final, far=far)
-        except sla.LinAlgError:
-            return None  # floors that are guessed wrongly can leave a matrix singular to rounding
-
-    def _attempted(
-        self, problem: Problem, H: Any, guess: NDArray[np.bool_], *, final: bool, far: bool
-    ) -> Solved | None:
-        tried: set[bytes] = set()
-        until = self.used + self.max_iter // (1 if final else 8)
-        for _ in range(_TRIES):
-            if self.used >= until:
-                return None
-            if not far:
-                guess = guess | self._missing(problem, np.flatnonzero(guess))
-            found = self._solve_binding(problem, H, np.flatnonzero(guess), far=far)
-            far = False
-            if found is None or found[2].tobytes() in tried:
-                return None
-            tried.add(found[2].tobytes())
-            candidate = self._completed(found, final=final)
-            inexact = self.rough or problem.p > FORMED
-            if candidate.complete and inexact and not problem.fixed[found[2]].all():
-                solved = self.finish(candidate) if self.rough else None
-                if solved is not None and solved.gap <= self.tol * max(1.0, solved.objective):
-                    return solved
-                dual, _, keep = found
-                del candidate, found  # large matrices
-                found = self._newton(problem, dual.H, keep, self.goals[1])
-                if found is None:
-                    return None
-                candidate = self._completed(found, final=final)
-            if candidate.complete:
-                return self.finish(candidate)
-            dual, T, keep = found
-            guess = np.zeros(problem.p, dtype=bool)
-            guess[keep] = True
-            joins = self._missing(problem, keep)
-            if not joins.any():
-                return None
-            guess |= joins
-            if len(keep):
-                stiffness = self._squares(problem, np.arange(problem.p)).stiffness
-                H = with_joined(problem, stiffness, keep, dual.H, T, np.flatnonzero(joins))
-            del candidate, found, dual, T  # large matrices
-        return None
-
-    def _solve_binding(
-        self, problem: Problem, H: Any, keep: Index, *, far: bool = False
-    ) -> Binding | None:
-        """Solve for the floors ``keep`` alone, without those that turn out not to bind."""
-        if not np.any(self.inner_omega[np.ix_(keep, keep)] > 0):
-            keep = np.flatnonzero(problem.fixed)
-        members = self.active[keep]
-        if not len(keep):
-            return DualPoint(members, np.zeros(0), np.zeros((0, 0))), None, keep
-        if problem.fixed[keep].all():
             # Outputs are sources. The bound tends to the objective as the multipliers grow, λ = s
             # and H = s I + K with K a subgradient of the criterion. What grows is added at the end.
-            R = np.asarray(to_host(submatrix(self.R, members, members)))
-            K = criteria.subgradient(R, self.criterion, self.omega[np.ix_(members, members)])
-            dual = with_fixed(members, np.zeros(len(keep)), K, np.ones(len(keep), dtype=bool))
-            return dual, identity(len(keep), self.R), keep
-        # Iterated equations are solved accurately only when it is known which floors bind.
-        goal = self.goals[0] if self.rough or problem.p > FORMED else self.goals[1]
-        H = H if len(keep) == problem.p else submatrix(H, keep, keep)
-        return self._newton(problem, H, keep, goal, far=far)
+            K = criteria.subgradient(
+                np.asarray(to_host(problem.R)), self.criterion, self.inner_omega
+            )
+            dual = with_fixed(self.active, np.zeros(problem.p), K, problem.fixed)
+            T = in_rows(identity(problem.p, self.R), self.active, len(self.floors))
+            return self.finish(self._completed(dual, T))
+        if self.criterion == "squared" and not problem.any_fixed:
+            exact = self.exact if problem.p == len(self.floors) else None
+            exact = exact or best_exact(problem.R, problem.floor_values)
+            every = np.arange(problem.p)
+            H = entry(problem, self._squares(problem, every), exact)
+            entered = None if H is None else self._newton(H, every)
+            if entered is not None:
+                return entered
+        return self._path()
 
-    def _newton(
-        self, problem: Problem, H: Any, keep: Index, goal: float, *, far: bool = False
-    ) -> Binding | None:
-        """Newton's method for the floors ``keep`` from their ``H``, for the squared criterion.
+    def from_neighbour(self, H: Array, binding: NDArray[np.bool_]) -> Solved | None:
+        """Newton's method from the H of a neighbouring problem; None if it is too far."""
+        if self.problem.any_fixed:
+            return None
+        keep = np.flatnonzero(binding[self.active])
+        members = self.active[keep]
+        return self._newton(to_device(H[np.ix_(members, members)] / self.top, self.R), keep)
 
-        Floors that seem idle leave. Where the completion does not meet them, the start was ``far``
-        from the optimum: what is left is solved only roughly before they join again.
+    def _newton(self, H: Any, keep: Index) -> Solved | None:
+        """Newton's method for the floors ``keep`` from their ``H``; None if it does not arrive.
+
+        Floors that seem idle leave. The outputs left are solved only roughly before the completion
+        of the others is judged: floors that it misses join again.
         """
-        rough = far and bool(self._missing(problem, keep, once=True).any())
-        while len(keep):
+        try:
+            return self._newton_steps(H, keep)
+        except sla.LinAlgError:
+            return None  # floors that are guessed wrongly leave matrices singular to rounding
+
+    def _newton_steps(self, H: Any, keep: Index) -> Solved | None:
+        problem = self.problem
+        goals = [_ROUGH, _ACCURATE] if self.rough else [_ACCURATE]
+        judged = True
+        until = self.allowance.spent_steps + self.allowance.steps // _NEWTON_SHARE
+        while len(keep) and self.allowance.spent_steps < until:
             sub = problem.restricted(keep) if len(keep) < problem.p else problem
             members = self.active[keep]
             found = refine(
                 sub,
                 H,
                 self._squares(sub, keep),
-                goal=max(goal, _PASSING) if rough else goal,
-                max_iter=max(self.max_iter - self.used, 1),
+                goal=goals[0] if judged else _PASSING,
+                max_iter=max(self.allowance.steps - self.allowance.spent_steps, 1),
                 report=self._reporter(sub, members),
             )
             if found is None:
                 return None
-            self.used += found.n_iter
-            if not found.idle.any():
-                T, dual = dual_of(found.point, members, sub)
-                return dual, T, keep
-            on = np.flatnonzero(~found.idle)
-            every = len(keep) == problem.p
-            needed = int(self._missing(problem, keep[on], once=not every).sum())
-            # Where several, and most of them, bind after all, the start was too far away.
-            if every and needed > max(1, 0.5 * found.idle.sum()):
+            self.allowance.spent_steps += found.n_iter
+            H, on = found.point.H, np.flatnonzero(~found.idle)
+            if len(on) < len(keep):
+                keep, H, judged = keep[on], submatrix(H, on, on), False
+                continue
+            T, dual = dual_of(found.point, members, sub)
+            if not judged:
+                joins = np.setdiff1d(self._enlarged(keep), keep)
+                judged = not len(joins)
+                if len(joins):
+                    stiffness = self._squares(problem, np.arange(problem.p)).stiffness
+                    H = with_joined(problem, stiffness, keep, dual.H, T, joins)
+                    keep = np.union1d(keep, joins)
+                    H = submatrix(H, keep, keep)
+                continue
+            candidate = complete(self.R, self.floors, T, dual)
+            if not candidate.complete:
                 return None
-            rough = needed > 0
-            keep, H = keep[on], submatrix(found.point.H, on, on)
-            del found, sub  # large matrices
+            solved = self.finish(candidate)
+            if solved.gap <= self.tol * max(1.0, solved.objective) or len(goals) == 1:
+                return solved if solved.certified else None
+            goals.pop(0)
         return None
 
-    def _missing(self, problem: Problem, keep: Index, *, once: bool = False) -> NDArray[np.bool_]:
-        """The floors that have to bind beside those in ``keep``; ``once``: the first of them."""
-        missing = np.zeros(problem.p, dtype=bool)
-        if self.separable:
-            binding = np.zeros(len(self.floors), dtype=bool)
-            binding[self.active[keep]] = True
-            binding = enlarged(self.R, self.floors, binding, self.completions, once=once)
-            missing = binding[self.active]
-            missing[keep] = False
-        return missing
+    def _enlarged(self, keep: Index) -> Index:
+        """The floors ``keep`` and those that have to bind beside them."""
+        if not self.separable:
+            return keep
+        binding = enlarged(self.R, self.floors, self.active[keep])
+        return np.flatnonzero(binding[self.active])
 
-    def from_neighbour(self, warm: Warm) -> Solved | None:
-        """Newton's method from the dual point of a neighbouring problem; None if it is too far."""
-        if self.problem is None or self.problem.fixed.any():
+    def _path(self) -> Solved:
+        """Follow the central path: its end proves what the criterion attains.
+
+        The outputs with a price are the columns of T there, whatever variables they are made of.
+        """
+        problem = self.problem
+        at = [start(problem, self.criterion, self.inner_omega)]
+        best: Solved | None = None
+        for share in _SHARES[self.criterion]:
+            progress = self._follow(at, share)
+            state = progress.state
+            if share == _EARLY:
+                guess = binding_floors(problem, state, self._size(problem.gram(state.T)))
+                keep = self._enlarged(np.flatnonzero(guess))
+                solved = self._newton(submatrix(state.H, keep, keep), keep)
+                if solved is not None:
+                    return solved
+                at = [state]
+                continue
+            T, dual = dual_of(state, self.active, problem)
+            whole = self.finish(complete(self.R, self.floors, T, dual))
+            best = replace(whole, unique=False) if best is None else best.joined(whole)
+            if best.certified:
+                more = max(_TIE_BREAK * self.allowance.spent, _UNNOTICED)
+                self.allowance.work = min(self.allowance.work, self.allowance.spent + more)
+            solved = self.finish(self._decided(state))
+            best = solved if solved.certified else solved.joined(best)
+            if (best.certified and best.unique) or self.allowance.exhausted or not progress.done:
+                break
+            at = [state]
+            del progress, state  # large matrices, like those of the start
+        assert best is not None
+        return replace(best, n_iter=self.allowance.spent_steps)
+
+    def _follow(self, at: list[State], share: float) -> Progress:
+        """Follow the path from the last point of ``at``, which is not kept."""
+        return follow(
+            self.problem,
+            at.pop(),
+            share=share,
+            size_of=self._size,
+            allowance=self.allowance,
+            # A guess of what binds needs no equations that hold to the last digit.
+            tolerance=_EARLY if share == _EARLY else 0.0,
+            careful=share != _EARLY,
+            report=self._reporter(self.problem, self.active),
+        )
+
+    def _size(self, G: Any) -> float:
+        """About the objective at ``TᵀRT``, or where that is smaller, what counts as zero."""
+        omega = self.problem.pairs if self.even else to_device(self.inner_omega, self.R)
+        value = criteria.value_there(self.criterion, G, omega)
+        return max(value, 1e-3 * self.tol / self.top, 1e-14)
+
+    def _squares(self, problem: Problem, keep: Index) -> Quadratic:
+        """The model of ``keep``, whose problem it is."""
+        if self.even:
+            return Quadratic(problem.pairs)
+        weights = self.inner_omega[np.ix_(keep, keep)]
+        stiffness = np.where(weights > 0, 1.0 / np.where(weights > 0, weights, 1.0), 0.0)
+        return Quadratic(to_device(stiffness, self.R))
+
+    def _decided(self, state: State) -> Candidate:
+        """The outputs with a price at the end of a path, and the others beside them."""
+        problem = self.problem
+        binding = binding_floors(problem, state, self._size(problem.gram(state.T)))
+        keep, room = np.flatnonzero(binding), np.zeros(problem.p)
+        if self.criterion != "worst":
+            # Pairs of weight zero may correlate where all that count have a price and vanish.
+            decided, room = decided_outputs(problem, state)
+            keep, room = np.flatnonzero(decided | binding), np.where(binding, 0.0, room)
+        p, every, members = len(self.floors), np.arange(problem.p), self.active[keep]
+        dual = with_fixed(
+            members,
+            np.asarray(to_host(state.lam))[keep],
+            submatrix(state.H, keep, keep),
+            problem.fixed[keep],
+        )
+        pinned = np.isin(every, keep)
+        # On their rims first: the completed outputs are uncorrelated with what they are beside.
+        T = make_feasible(problem.R, state.T, problem.floor_values, pinned)
+        T = in_rows(submatrix(T, every, keep), self.active, p)
+        missed = np.zeros(p)
+        missed[self.active] = room
+        return self._completed(dual, T, missed, state)
+
+    def _completed(
+        self, dual: DualPoint, T: Any, room: Array | float = 0.0, state: State | None = None
+    ) -> Candidate:
+        """Complete the other outputs, or add what the criterion leaves open by the least squares.
+
+        ``T`` are the decided outputs, with a row for every variable, and ``state`` is where their
+        path has ended.
+        """
+        candidate = complete(self.R, self.floors, T, dual, room=room)
+        if candidate.complete:
+            return candidate
+        near = None if state is None else (state, self.active)
+        worst = self._worst(dual.members, T)
+        try:
+            outputs = break_ties(
+                self.R, self.floors, self.omega, dual.members, T, worst, self.allowance, near
+            )
+        except sla.LinAlgError:
+            outputs = None  # the tie-break has no part in the proof
+        if outputs is None:
+            return complete(self.R, self.floors, T, dual)
+        return complete(self.R, self.floors, outputs.T, dual, outputs.members, outputs.room)
+
+    def _worst(self, members: Index, T: Any) -> float:
+        """The worst pair among the decided outputs; zero for the other criteria."""
+        if self.criterion != "worst" or not len(members):
+            return 0.0
+        G = np.asarray(to_host(T.T @ self.R @ T))
+        return criteria.value("worst", G, self.omega[np.ix_(members, members)])
+
+    def finish(self, candidate: Candidate) -> Solved:
+        """Make the candidate feasible to the last digit, and evaluate both bounds."""
+        T, H = to_device(candidate.T, self.R), to_device(candidate.H, self.R)
+        lam = np.maximum(candidate.lam, 0.0)
+        if self.criterion != "squared" or not self.even:
+            H = to_device(criteria.admissible(self.criterion, to_host(H), self.omega), self.R)
+        if np.any((self.floors > CLOSE) & (self.floors < 1.0)):
+            near = near_sources(to_host(self.R), to_host(T), to_host(H), self.floors, lam)
+            T, lam, H = near
+            T, H = to_device(T, self.R), to_device(H, self.R)
+        T = make_feasible(self.R, T, self.floors, candidate.binding)
+        G = correlation_of(self.R, T, precise=not self.even)
+        lam, H = lifted(lam, H, self.floors)
+        omega = None if self.even else self.omega
+        if cholesky_or_none(H) is None:
+            # Rounding has spoiled the dual point; no criterion is negative.
+            lam, H = 0.0 * lam, 1e-16 * identity(len(lam), self.R)
+        fidelity = column_dots(self.R, T)
+        bound = plain_bound(
+            lam,
+            H,
+            self.floors,
+            self.criterion,
+            omega,
+            X=T,
+            fidelity=fidelity,
+            defect=plus_diagonal(1.0 * G, -1.0),
+            R=self.R,
+        )
+        value = criteria.value_there(self.criterion, G, to_device(self.omega, self.R))
+        return Solved(
+            T=np.asarray(to_host(T)),
+            G=np.asarray(to_host(G)),
+            fidelity=fidelity,
+            objective=self.top * value,
+            lower_bound=self.top * bound,
+            lam=self.top * lam,
+            H=self.top * np.asarray(to_host(H)),
+            binding=candidate.binding,
+            n_iter=self.allowance.spent_steps,
+        )
+
+    def _reporter(self, problem: Problem, members: Index) -> Callable[[Any], object] | None:
+        callback = self.callback
+        if callback is None:
             return None
-        H = np.asarray(to_host(warm.H))[np.ix_(self.active, self.active)] / self.top
-        return self._from(self.problem, to_device(H, self.R), warm.binding[self.active])
 
-    def _enter(self, problem: Problem) -> Solved | None:
-        """Newton's method as if all floors were binding; None if it does not arrive."""
-        every = np.ones(problem.p, dtype=bool)
-        whole = problem.p == len(self.floors)
-        exact = self.exact if whole else None
-        exact = exact or best_exact(problem.R, problem.floor_values)
-        H = entry(problem, self._squares(problem, np.arange(problem.p)), exact)
-        return None if H is None else self._from(problem, H, every)
+        calls = itertools.count(self.allowance.spent_steps + 1)
 
-    def _from(self, problem: Problem, H: Any, guess: NDArray[np.bool_]) -> Solved | None:
-        solved = self._attempt(problem, H, guess)
-        return solved if solved is not None and solved.certified else None
+        def report(at: State | Stationary) -> None:
+            solved = self.finish(complete(self.R, self.floors, *dual_of(at, members, problem)))
+            callback(next(calls), solved.objective, solved.lower_bound)
+
+        return report
+
+
+def dual_of(at: State | Stationary, members: Index, problem: Problem) -> tuple[Any, DualPoint]:
+    """Transformation and dual point of ``members``, whose problem it is."""
+    return at.T, with_fixed(members, np.asarray(to_host(at.lam)), at.H, problem.fixed)
 
 
 def solve_tradeoff(
@@ -319,9 +407,10 @@ def solve_from_neighbour(
     arrays = neighbour.certificate.arrays
     if settings.criterion != "squared" or neighbour.certificate.kind != "tradeoff":
         return None
-    search = Search.of(R, floors, settings)
-    warm = Warm(arrays["H"], arrays["multipliers"] > 0)
-    solved = None if search is None else search.from_neighbour(warm)
+    if not pairs_count(floors, settings):
+        return None
+    search = Search(R, floors, settings)
+    solved = search.from_neighbour(arrays["H"], arrays["multipliers"] > 0)
     if solved is None or not solved.lower_bound > 0.0:
         return None
     return solved.solution(floors, settings)
@@ -332,25 +421,33 @@ def solve_floors(
     floors: Array,
     settings: Settings,
     *,
-    warm: Warm | None = None,
+    near: tuple[Array, NDArray[np.bool_]] | None = None,
     rough: bool = False,
     refused: BestExact | ExactThreshold | None = None,
 ) -> Solved:
-    """Solve, from a neighbouring problem if there is one; ``rough``: no further than to ``tol``."""
-    search = Search.of(R, floors, settings)
-    if search is None:
-        # No pair counts: the objective is zero, and ties go to the least sum of squares.
+    """Solve, perhaps from ``near``, the H and the binding floors of a neighbouring problem.
+
+    ``rough``: no further than to ``tol``.
+    """
+    if not pairs_count(floors, settings):
+        # The objective is zero, and ties go to the least sum of squares.
         plain = replace(settings, criterion="squared", pair_weights=None, callback=None)
-        p = len(floors)
+        p, least = len(floors), solve_floors(R, floors, plain)
         return replace(
-            solve_floors(R, floors, plain),
-            objective=0.0,
+            least,
+            objective=criteria.value(settings.criterion, least.G, settings.pair_weights),
             lower_bound=-1e-15 * p,
             lam=np.zeros(p),
             H=1e-15 * np.eye(p),
         )
-    search.exact, search.rough = refused, rough
-    near = None
-    if warm is not None and settings.criterion == "squared":
-        near = search.from_neighbour(warm)
-    return search.run() if near is None else near
+    search = Search(R, floors, settings, exact=refused, rough=rough)
+    warm = None
+    if near is not None and settings.criterion == "squared":
+        warm = search.from_neighbour(*near)
+    return search.run() if warm is None else warm
+
+
+def pairs_count(floors: Array, settings: Settings) -> bool:
+    """Whether a pair of outputs with positive floors has a positive weight."""
+    weights = criteria.pair_matrix(settings.pair_weights, len(floors))
+    return bool(np.any(weights[np.ix_(floors > 0, floors > 0)] > 0))
