@@ -70,6 +70,13 @@ def test_links_lead_somewhere(page):
             assert heading in slugs + labels, target
 
 
+def test_programs_that_are_named_on_the_pages_exist():
+    known = [path.as_posix() for path in ROOT.rglob("*.py") if ".venv" not in str(path)]
+    for page in PAGES:
+        for name in re.findall(r"(?<![\w/.-])[\w/-]+\.py\b", text_of(page)):
+            assert any(path.endswith(f"/{name}") for path in known), f"{page_name(page)}: {name}"
+
+
 @pytest.mark.parametrize("page", sorted(DOCS.glob("guide/*.md")), ids=page_name)
 def test_guide_pages_begin_with_code_and_end_with_links(page):
     if page.stem != "index":
