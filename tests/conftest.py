@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -19,12 +21,7 @@ import conic
 
 # Terminals, signals, pipes and limits of memory are those of POSIX in these files.
 if sys.platform == "win32":
-    collect_ignore = [
-        "hostile",
-        "cli/test_process.py",
-        "tables/test_round_trips.py",
-        "warm_command.py",
-    ]
+    collect_ignore = ["hostile", "cli/test_process.py", "tables/test_round_trips.py"]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 CHROMIUM_FLAGS = [
     "--no-sandbox",
@@ -89,52 +86,51 @@ def conic_optimum() -> Callable[..., float]:
 
 
 @pytest.fixture(scope="session")
-def warm() -> Iterator[Any]:
-    """Runs ``coral`` in processes forked from one that has imported the libraries.
-
-    None where there is no ``fork``.
-    """
-    if sys.platform == "win32":
-        yield None
-        return
-    from warm_command import WarmCommand
-
-    command = WarmCommand()
-    yield command
-    command.close()
-
-
-@pytest.fixture(scope="session")
-def coral(warm: Any) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run the ``coral`` command; returns the finished process with its output.
-
-    The installed script is run on request, and where the environment needs a fresh interpreter.
-    """
+def coral() -> Callable[..., subprocess.CompletedProcess[Any]]:
+    """Run the installed ``coral`` in a process of its own; returns it finished, with its output."""
     command = Path(sys.executable).with_name("coral")
 
     def run(
-        *arguments: Any,
-        env: dict[str, str] | None = None,
-        text: bool = True,
-        installed: bool = False,
-        **kwargs: Any,
+        *arguments: Any, env: dict[str, str] | None = None, **how: Any
     ) -> subprocess.CompletedProcess[Any]:
-        kwargs.setdefault("timeout", 120)
-        env = {"COLUMNS": "80", **(env or {})}
-        kwargs.setdefault("encoding", "utf-8" if text else None)
-        fresh = installed or any(name.startswith(("PYTHON", "LANG", "LC_")) for name in env)
-        fresh = fresh or warm is None
-        if not fresh and set(kwargs) <= {"cwd", "encoding", "input", "stdin", "timeout"}:
-            return warm.run(arguments, env=env, **kwargs)
-        if "input" not in kwargs and "stdin" not in kwargs:
-            kwargs["stdin"] = subprocess.DEVNULL
+        usual = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8"}
+        if "input" not in how:
+            usual["stdin"] = subprocess.DEVNULL
         return subprocess.run(
             [str(command), *map(str, arguments)],
-            capture_output=True,
             check=False,
-            env={**os.environ, **env},
-            **kwargs,
+            env={**os.environ, "COLUMNS": "80", **(env or {})},
+            **(usual | {"timeout": 120} | how),
         )
+
+    return run
+
+
+@pytest.fixture
+def main(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Callable[..., tuple[int, str, str]]:
+    """Run the command in this process; returns its status, output and errors."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(*arguments: Any) -> tuple[int, str, str]:
+        from skcoral import cli
+
+        before = signal.getsignal(signal.SIGTERM)
+        try:
+            status = cli.main([str(argument) for argument in arguments])
+        finally:
+            signal.signal(signal.SIGTERM, before)
+        return status, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def answer(main: Callable[..., tuple[int, str, str]]) -> Callable[..., tuple[int, Any]]:
+    """Run the command in this process with ``--json``; returns its status and its answer."""
+
+    def run(*arguments: Any) -> tuple[int, Any]:
+        status, out, _ = main(*arguments, "--json")
+        return status, json.loads(out)
 
     return run
 

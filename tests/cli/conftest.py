@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import signal
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -65,34 +62,3 @@ def dependent_csv(tmp_path_factory) -> Path:
         comments="",
     )
     return path
-
-
-@pytest.fixture
-def main(monkeypatch, capsys):
-    """Run the command in this process; returns its status, output and errors."""
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def run(*arguments):
-        from skcoral import cli
-
-        before = signal.getsignal(signal.SIGTERM)
-        monkeypatch.setattr(sys, "excepthook", sys.excepthook)
-        try:
-            status = cli.main([str(argument) for argument in arguments])
-        finally:
-            signal.signal(signal.SIGTERM, before)
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return run
-
-
-@pytest.fixture
-def answer(main):
-    """Run the command in this process with ``--json``; returns its status and its answer."""
-
-    def run(*arguments):
-        status, out, _ = main(*arguments, "--json")
-        return status, json.loads(out)
-
-    return run

@@ -59,18 +59,18 @@ def test_decimal_commas_are_read_and_reported(main, answer, tmp_path):
     assert f"coral fit {path} --separator ';' --decimal , --rho-min 1" in best["command"]
 
 
-def test_exact_dependencies_are_named(coral, dependent_csv, tmp_path):
-    done = coral("fit", dependent_csv, "--exclude", "same", "-o", tmp_path / "out.csv")
-    assert done.returncode == 0
-    told = " ".join(done.stdout.split())
+def test_exact_dependencies_are_named(main, answer, dependent_csv, tmp_path):
+    status, out, _ = main("fit", dependent_csv, "--exclude", "same", "-o", tmp_path / "out.csv")
+    assert status == 0
+    told = " ".join(out.split())
     assert "`total` = `a` + `b`" in told
     assert "least sum of squared correlations between them is 0.666667" in told
     assert "dropping `total`" in told
     assert (tmp_path / "out.csv").exists()
-    done = coral("inspect", dependent_csv)
-    assert "--exclude total" in done.stdout
-    assert "--covariance LedoitWolf" in done.stdout
-    told = json.loads(coral("inspect", dependent_csv, "--json").stdout)
+    _, out, _ = main("inspect", dependent_csv)
+    assert "--exclude total" in out
+    assert "--covariance LedoitWolf" in out
+    _, told = answer("inspect", dependent_csv)
     assert (told["redundant"], told["threshold"]) == (["total"], None)
     assert any("total" in relation for relation in told["dependent"])
 

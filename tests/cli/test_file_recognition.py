@@ -22,7 +22,7 @@ def frame():
 @pytest.mark.parametrize("index", [True, False])
 @pytest.mark.parametrize("command", ["inspect", "threshold", "fit"])
 def test_a_saved_correlation_matrix_is_taken_by_every_command(
-    coral, main, answer, frame, tmp_path, command, index
+    main, answer, frame, tmp_path, command, index
 ):
     path = tmp_path / "corr.csv"
     frame.corr().to_csv(path, index=index)
@@ -36,8 +36,7 @@ def test_a_saved_correlation_matrix_is_taken_by_every_command(
         assert any("holds a correlation matrix, not rows" in n for n in told["notes"])
     _, text, _ = main(command, path)
     assert "holds a correlation matrix, not rows" in " ".join(text.split())
-    piped = coral(command, "-", "--json", input=path.read_text())
-    assert (piped.returncode, json.loads(piped.stdout)["rows"]) == (0, None)
+    assert told["rows"] is None
     if command == "fit":
         assert told["measured"]["rows_used"] is None
         assert told["measured"]["largest_correlation_before"] == pytest.approx(

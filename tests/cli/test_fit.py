@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 from dataclasses import replace
 
@@ -34,7 +35,7 @@ def cross(before, after):
 def test_wine_exact_from_the_installed_command(coral, wine, wine_csv, tmp_path):
     done = coral(
         "fit", wine_csv, "-o", tmp_path / "out.csv", "--model", tmp_path / "model.json",
-        "--report", tmp_path / "report.html", installed=True,
+        "--report", tmp_path / "report.html",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "0.8262" in done.stdout
@@ -181,13 +182,11 @@ def test_a_support_with_signs_and_intervals(answer, main, iris_csv, tmp_path):
     assert "`lower` of the support must be one number" in said
 
 
-def test_transform_repeats_the_fit_and_reads_other_formats(coral, main, iris_csv, tmp_path):
+def test_transform_repeats_the_fit_and_reads_other_formats(main, iris_csv, tmp_path):
     out, model = tmp_path / "out.csv", tmp_path / "model.json"
     main("fit", iris_csv, "--rho-min", "0.8", "-o", out, "--model", model)
-    done = coral("transform", iris_csv, "--model", model, "-o", tmp_path / "again.csv.gz")
-    assert done.returncode == 0, done.stderr
-    import gzip
-
+    again = ("transform", iris_csv, "--model", model, "-o", tmp_path / "again.csv.gz")
+    assert main(*again)[0] == 0
     assert gzip.decompress((tmp_path / "again.csv.gz").read_bytes()) == out.read_bytes()
     for name in ("again.parquet", "again.xlsx", "again.tsv"):
         status, _, _ = main("transform", iris_csv, "--model", model, "-o", tmp_path / name)

@@ -72,13 +72,13 @@ def test_numbers_are_whole_on_a_narrow_screen(main, iris_csv, columns, monkeypat
     assert "\n1.000000" in out
 
 
-def test_frontier_as_table_and_picture(coral, wine, wine_csv, tmp_path):
-    done = coral(
+def test_frontier_as_table_and_picture(main, wine, wine_csv, tmp_path):
+    status, out, _ = main(
         "frontier", wine_csv, "--plot", tmp_path / "f.png", "--csv", tmp_path / "f.csv",
         "--points", 9,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    said = " ".join(done.stdout.split())
+    assert status == 0
+    said = " ".join(out.split())
     assert "It is 0 up to ρ★ = 0.826231 and" in said
     assert "All points are certified." in said
     assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")

@@ -19,14 +19,13 @@ def survey(tmp_path):
 
 @pytest.mark.parametrize("how", [["--covariance", "LedoitWolf"], []])
 @pytest.mark.parametrize("scale", ["unit", "original"])
-def test_standard_deviations_are_claimed_of_the_matrix_they_hold_for(coral, survey, how, scale):
+def test_standard_deviations_are_claimed_of_the_matrix_they_hold_for(main, survey, how, scale):
     folder, table = survey
     given = table[list("abcd")].copy()
     given.iloc[::7, 1] = np.nan  # rows that are left out
     given.to_csv(folder / "t.csv", index=False)
     command = ["fit", folder / "t.csv", "--rho-min", "0.9", "-o", folder / "o.csv"]
-    told = coral(*command, "--output-scale", scale, *how)
-    said = " ".join(told.stdout.split())
+    said = " ".join(main(*command, "--output-scale", scale, *how)[1].split())
     out = pd.read_csv(folder / "o.csv")
     wanted = 1.0 if scale == "unit" else given.dropna().std()
     holds = bool(np.allclose(out.std() / wanted, 1.0, atol=1e-9))
@@ -35,22 +34,22 @@ def test_standard_deviations_are_claimed_of_the_matrix_they_hold_for(coral, surv
     assert f"{len(given.dropna())} of 60 rows used" in said
 
 
-def test_a_mark_of_missing_values_is_reported_with_the_option_that_reads_it(coral, survey):
+def test_a_mark_of_missing_values_is_reported_with_the_option_that_reads_it(main, survey):
     folder, table = survey
     table = table.astype(object)
     table.loc[3, "b"] = "k. A."
     table.to_csv(folder / "t.csv", index=False)
-    told = coral("inspect", folder / "t.csv")
-    assert told.returncode == 3
-    assert "--na 'k. A.'" in told.stderr
-    assert coral("inspect", folder / "t.csv", "--na", "k. A.").returncode == 0
+    status, _, err = main("inspect", folder / "t.csv")
+    assert status == 3
+    assert "--na 'k. A.'" in err
+    assert main("inspect", folder / "t.csv", "--na", "k. A.")[0] == 0
 
 
-def test_residuals_below_what_the_rank_allows_are_refused_in_words_of_the_command(coral, survey):
-    told = coral("fit", survey[0] / "t.csv", "--max-correlation", "0")
-    assert told.returncode == 2
-    assert "A residual of 0 (worst) is below" in told.stderr
-    assert "--max-correlation a larger number" in told.stderr
+def test_residuals_below_what_the_rank_allows_are_refused_in_words_of_the_command(main, survey):
+    status, _, err = main("fit", survey[0] / "t.csv", "--max-correlation", "0")
+    assert status == 2
+    assert "A residual of 0 (worst) is below" in err
+    assert "--max-correlation a larger number" in err
 
 
 def test_status_agrees_with_what_is_called_certified(main, answer, wine_csv, tmp_path):

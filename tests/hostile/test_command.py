@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -26,11 +27,17 @@ CORAL = [sys.executable, "-m", "skcoral"]
 
 
 @pytest.fixture
-def coral(warm):
-    """Run the command; ``file_size`` and ``ignore`` as in ``WarmCommand.run``."""
+def coral(coral, main, monkeypatch):
+    """Run the command in a folder: in this process, unless the process itself is to be prepared."""
 
-    def run(*arguments, **options):
-        return warm.run(arguments, **options)
+    def run(*arguments, cwd, env=None, **process):
+        if process:
+            return coral(*arguments, cwd=cwd, env=env, **process)
+        with monkeypatch.context() as patch:
+            patch.chdir(cwd)
+            for name, value in (env or {}).items():
+                patch.setenv(name, value)
+            return subprocess.CompletedProcess(arguments, *main(*arguments))
 
     return run
 
@@ -76,7 +83,8 @@ def test_a_full_disk_is_reported_and_leaves_the_old_file(coral, folder, ending):
     target.write_text("old")
     done = coral(
         "fit", "table.csv", "-o", target.name, "--force", cwd=folder,
-        file_size=20_000,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)),
+        env={"PYTHONDONTWRITEBYTECODE": "1"},  # compiled modules would be cut off as well
     )  # fmt: skip
     told = in_words(done, 2)
     assert "Traceback" not in told
@@ -88,7 +96,7 @@ def test_a_full_disk_is_reported_and_leaves_the_old_file(coral, folder, ending):
 def test_a_hang_up_is_ignored_where_it_was_ignored(coral, folder):
     done = coral(
         "fit", "table.csv", "-o", "out.csv", cwd=folder,
-        ignore=signal.SIGHUP,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
     )  # fmt: skip
     assert done.returncode == 0
     process = subprocess.Popen(
