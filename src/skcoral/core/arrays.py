@@ -147,15 +147,15 @@ def diagonal(A: Any) -> Array:
 def plus_diagonal(A: Any, values: Any, *, first: int = 0) -> Any:
     """``A`` with ``values[j]`` added to the entries ``(first + j, j)``, in place where possible."""
     if isinstance(A, np.ndarray):
-        own = A.diagonal(-first)
-        own.setflags(write=True)  # a view, which NumPy protects unless told otherwise
-        own += values
+        below = A.diagonal(-first)
+        below.setflags(write=True)  # a view, which NumPy protects unless told otherwise
+        below += values
         return A
     if hasattr(A, "diagonal"):
         if not isinstance(values, float):
             values = to_device(values, A)
-        own = A.diagonal(-first)
-        own += values
+        below = A.diagonal(-first)
+        below += values
         return A
     here = np.arange(A.shape[1])
     rows, columns = np.arange(A.shape[0])[:, None], first + here[None, :]

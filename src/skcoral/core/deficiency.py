@@ -89,8 +89,8 @@ class Deficiency:
         # does, unless the rank is what any columns would have.
         few = n_rows <= self.factor.shape[1]
         longest = _SHORT if self.rank < n_rows - 1 else 0
-        kept = [r for r in self.relations if not few or len(r.names) <= longest]
-        return replace(self, n_rows=n_rows, relations=kept)
+        believed = [r for r in self.relations if not few or len(r.names) <= longest]
+        return replace(self, n_rows=n_rows, relations=believed)
 
     def _reason_and_remedy(self) -> tuple[str, str]:
         """Why the rank is deficient, and what full rank takes."""
@@ -177,8 +177,8 @@ def factor_of(R: Array, values: Array, vectors: Array, tol: float) -> Array:
     An eigenvalue is off by a rounding of the largest one. For weak directions, which the
     transformation amplifies, that is much, so that their lengths are measured again in R itself.
     """
-    kept = values > tol * values[-1]
-    root, V = np.sqrt(values[kept]), vectors[:, kept]
+    counts = values > tol * values[-1]
+    root, V = np.sqrt(values[counts]), vectors[:, counts]
     shares, turn = np.linalg.eigh(gram_defect(R, V / root, precise=True))
     stretch = (turn * np.sqrt(1.0 + np.maximum(shares, -0.5))) @ turn.T
     return np.asarray(stretch @ (root[:, None] * V.T))

@@ -83,10 +83,9 @@ class Matrix:
     @cached_property
     def on_device(self) -> Any:
         """``R`` in the library and on the device of what was given, which it is where equal."""
-        there = to_device(self.R, self.like)
-        given = self.like
-        same = library(given) is not np and given.dtype == there.dtype
-        return given if same and bool(library(given).all(given == there)) else there
+        R, xp = to_device(self.R, self.like), library(self.like)
+        same = xp is not np and self.like.dtype == R.dtype and bool(xp.all(self.like == R))
+        return self.like if same else R
 
     @property
     def dense(self) -> bool:

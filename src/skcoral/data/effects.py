@@ -174,10 +174,10 @@ class Measurement:
     def result(self, *, rows_given: int | None = None) -> Measured:
         """The figures of all rows so far."""
         sources, outputs = (side.figures() for side in self._sides)
-        given = self.n_rows if rows_given is None else rows_given
+        n_given = self.n_rows if rows_given is None else rows_given
         fidelity = self._pairs.correlations()
         return _measured(
-            self.outputs, fidelity, sources, outputs, rows_used=self.n_rows, rows_given=given
+            self.outputs, fidelity, sources, outputs, rows_used=self.n_rows, rows_given=n_given
         )
 
 

@@ -135,8 +135,8 @@ def deficiency_of_rows(moments: RowMoments) -> Deficiency:
     Z = moments.deviations / length
     _, size, vt = np.linalg.svd(Z, full_matrices=False)
     # the rows are centred, so that one of them follows from the others
-    kept = (size**2 > SINGULAR_TOL * size[0] ** 2) & (np.arange(len(size)) < moments.n_rows - 1)
-    B = size[kept, None] * vt[kept]
+    counts = (size**2 > SINGULAR_TOL * size[0] ** 2) & (np.arange(len(size)) < moments.n_rows - 1)
+    B = size[counts, None] * vt[counts]
     lengths = np.linalg.norm(B, axis=0)
     A = B / lengths
     pairs = duplicates(A)

@@ -159,9 +159,9 @@ def _kinds(X: Any) -> list[str]:
     """One letter per column for its type, as NumPy has them; a blank where it has none."""
 
     def letter(kind: Any) -> str:
-        for method, found in (("is_temporal", "M"), ("is_numeric", "f")):  # of polars
+        for method, code in (("is_temporal", "M"), ("is_numeric", "f")):  # of polars
             if getattr(kind, method, lambda: False)():
-                return found
+                return code
         return str(getattr(kind, "kind", " "))
 
     return [letter(kind) for kind in getattr(X, "dtypes", ())]

@@ -59,23 +59,23 @@ def check_target(asked: Any, spelled: Callable[[str], str] = str) -> None:
     ``spelled`` tells how the reader writes the name of an argument.
     """
     known = [name for name in _TARGETS if hasattr(asked, name)]  # windows have no budget
-    given = [spelled(name) for name in known if getattr(asked, name) is not None]
+    targets = [spelled(name) for name in known if getattr(asked, name) is not None]
     floors, *others, last = map(spelled, known)
-    if len(given) > 1:
+    if len(targets) > 1:
         raise InvalidArgumentError(
-            f"Give one of {', '.join([floors, *others])} and {last}, not both {given[0]} and "
-            f"{given[1]}: without floors, the common floor is what is maximised."
+            f"Give one of {', '.join([floors, *others])} and {last}, not both {targets[0]} and "
+            f"{targets[1]}: without floors, the common floor is what is maximised."
         )
-    if given and given[0] != floors and getattr(asked, "support", None) is not None:
+    if targets and targets[0] != floors and getattr(asked, "support", None) is not None:
         raise InvalidArgumentError(
-            f"A support goes with floors ({floors}), not with {given[0]}: drop one of them."
+            f"A support goes with floors ({floors}), not with {targets[0]}: drop one of them."
         )
-    if given == [last] and asked.criterion == "absolute":
+    if targets == [last] and asked.criterion == "absolute":
         raise InvalidArgumentError(
             f"{last} limits the largest residual correlation, which is criterion='worst': leave "
             "the criterion out."
         )
-    if given == [others[-1]] and asked.criterion in ("worst", "absolute"):
+    if targets == [others[-1]] and asked.criterion in ("worst", "absolute"):
         raise InvalidArgumentError(
             f"{others[-1]} limits the VIFs, and no criterion of residual correlation is minimised: "
             f"leave criterion={asked.criterion!r} out."

@@ -247,8 +247,8 @@ def _check_agreement(
             raise ValueError(f"the {name} must be one finite number per column")
     if not (estimate.scale >= SMALLEST_SPREAD).all():
         raise ValueError("a scale is zero, negative, or too small for any table")
-    found, k = result.on_rows, len(result.names)
-    if found is not None and (found.names != result.names or found.fidelity.shape != (k,)):
+    measured, k = result.on_rows, len(result.names)
+    if measured is not None and (measured.names != result.names or measured.fidelity.shape != (k,)):
         raise ValueError("what was measured on its rows is about other outputs")
 
 

@@ -159,8 +159,8 @@ def _read_covariance(covariance: Any) -> tuple[Array, Array, tuple[str, ...]]:
 def _read_exposures(exposures: Any, names: tuple[str, ...]) -> Array:
     if hasattr(exposures, "keys"):
         places = positions(exposures.keys(), names, "exposures", some=True)
-        given = dict(zip(places, (value for _, value in exposures.items()), strict=True))
-        exposures = [given.get(j, 0.0) for j in range(len(names))]
+        by_place = dict(zip(places, (value for _, value in exposures.items()), strict=True))
+        exposures = [by_place.get(j, 0.0) for j in range(len(names))]
     b, _ = float_array(exposures, "exposures", InvalidArgumentError)
     if b.shape != (len(names),) or not np.isfinite(b).all():
         raise InvalidArgumentError(

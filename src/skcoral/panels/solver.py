@@ -114,14 +114,14 @@ def run(
         solved = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_solve)(*t) for t in tasks)
     done, total = 0, int(windows.long_enough.sum())
     group, last = -1, None
-    for chain, (made, part, told, ends) in zip(chains, solved, strict=True):
+    for chain, (made, part, in_chain, ends) in zip(chains, solved, strict=True):
         outputs[chain.new] = made
         if windows.group[chain.at[0]] == group:
             part["turnover"][0] = _change(last, ends[0])
         group, last = windows.group[chain.at[0]], ends[1]
         for name, column in part.items():
             figures[name][chain.at] = column
-        for kind, (message, where) in told.items():
+        for kind, (message, where) in in_chain.items():
             warned.setdefault(kind, (message, []))[1].extend(chain.at[where].tolist())
         done += len(chain.at)
         if callback is not None:
@@ -140,9 +140,10 @@ def _chains(complete: Any, windows: Windows) -> Iterator[_Chain]:
     new = np.flatnonzero(window >= 0)
     borders = np.searchsorted(window[new], np.arange(len(on) + 1))
     for begin, end in pairwise([*np.flatnonzero(first).tolist(), len(on)]):
-        at, own = on[begin:end], borders[begin : end + 1]
+        at, new_rows = on[begin:end], borders[begin : end + 1]
         starts, ends = windows.starts[at], windows.ends[at]
-        yield _Chain(at, starts, ends, new[own[0] : own[-1]], own - own[0])
+        part = new[new_rows[0] : new_rows[-1]]
+        yield _Chain(at, starts, ends, part, new_rows - new_rows[0])
 
 
 @cache
@@ -173,8 +174,8 @@ def _solve_each(solver: Solver, chain: _Chain, rows: Array, new: Array) -> _Solv
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                own, weights = rows[start:end], solver.weights(end - start)
-                model = solver.model()._fit_near(own, solver.names, weights, near=model)
+                window, weights = rows[start:end], solver.weights(end - start)
+                model = solver.model()._fit_near(window, solver.names, weights, near=model)
             except InvalidTableError as error:
                 figures["reason"][j] = str(error)
                 continue

@@ -76,8 +76,8 @@ class Rows:
         if _is_polars(self.source):
             import polars as pl
 
-            own = {free_name(name, columns): values for name, values in keys.items()}
-            return pl.DataFrame({**own, **columns})
+            first = {free_name(name, columns): values for name, values in keys.items()}
+            return pl.DataFrame({**first, **columns})
         import pandas as pd
 
         index = pd.MultiIndex.from_arrays(list(keys.values()), names=list(keys))
@@ -201,7 +201,7 @@ def _sorted_groups(keys: list[Any]) -> tuple[Any, list[tuple[tuple[Any, ...], sl
         raise InvalidTableError("Some rows have no group (a missing label): fill or drop them.")
     if not len(keys[0]):  # pandas 2.2 does not count the levels of an empty index
         return np.zeros(0, dtype=np.intp), []
-    numbers, found = pd.MultiIndex.from_arrays(keys).factorize()
-    ends = np.cumsum(np.bincount(numbers, minlength=len(found)))
+    numbers, groups = pd.MultiIndex.from_arrays(keys).factorize()
+    ends = np.cumsum(np.bincount(numbers, minlength=len(groups)))
     slices = (slice(int(a), int(b)) for a, b in itertools.pairwise([0, *ends]))
-    return np.argsort(numbers, kind="stable"), list(zip(map(tuple, found), slices, strict=True))
+    return np.argsort(numbers, kind="stable"), list(zip(map(tuple, groups), slices, strict=True))

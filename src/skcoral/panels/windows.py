@@ -85,8 +85,8 @@ def cut(
     begins, ends, of_rows = [], [], []
     count = 0
     for part in groups:
-        own_times = None if times is None else times[part]
-        begin, end, of_row = _cut_group(complete[part], own_times, rule, anchor)
+        part_times = None if times is None else times[part]
+        begin, end, of_row = _cut_group(complete[part], part_times, rule, anchor)
         begins.append(begin + part.start)
         ends.append(end + part.start)
         of_rows.append(np.where(of_row >= 0, of_row + count, -1))
@@ -94,7 +94,7 @@ def cut(
     nothing = [np.empty(0, dtype=np.intp)]
     first, last, of_row = (np.concatenate(side or nothing) for side in (begins, ends, of_rows))
     starts, stops = seen[first], seen[last + 1]
-    group = np.repeat(np.arange(len(ends)), [len(own) for own in ends])
+    group = np.repeat(np.arange(len(ends)), [len(of_group) for of_group in ends])
     return Windows(first, last, starts, stops, stops - starts >= rule.min_rows, of_row, group)
 
 

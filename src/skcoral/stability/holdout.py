@@ -154,8 +154,7 @@ def holdout(
     True
     """
     whole = isinstance(cv, Integral)  # else dependent rows are the splitter's business
-    kept = groups if whole else None
-    known = {"sample_weight": sample_weight, "groups": kept}
+    known = {"sample_weight": sample_weight, "groups": groups if whole else None}
     sample = Resampler(estimator, X, **known, counted_only=whole)
     groups = sample.dependence.groups if whole else groups
     kind, splits = _splits(sample, X, cv, groups)
