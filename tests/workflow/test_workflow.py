@@ -136,6 +136,14 @@ def test_weights_of_zero_leave_a_row_without_a_say(frame):
     assert any("of weight zero: 1 row" in note for note in data.choices())
 
 
+@pytest.mark.parametrize("cell", ["x", "inf"])
+def test_weights_that_are_no_numbers_are_refused_where_they_are_chosen(frame, cell):
+    spoiled = frame.astype(object)
+    spoiled.loc[7, "w"] = cell
+    with pytest.raises(InvalidTableError, match=f"'w' .line 9: '?{cell}"):
+        opened(spoiled).choose(REQUESTS["weighted"])
+
+
 def test_a_model_is_applied_by_name_and_rows_stay_in_place(frame):
     model = CORAL(0.9).fit(frame.dropna()[list("abcd")])
     data = opened(frame[["d", "site", "b", "c", "a"]]).for_model(model)

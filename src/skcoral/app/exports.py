@@ -10,7 +10,7 @@ from typing import Any
 from skcoral.app.problem import Problem, arguments, doubts, groups
 from skcoral.app.settings import LIMITED, Settings
 from skcoral.cli.parser import arguments as typed
-from skcoral.tables.transforming import write_matrix
+from skcoral.tables.writing import write_matrix
 from skcoral.workflow.fit import Fit
 
 FORMATS = {

@@ -40,11 +40,13 @@ def float_array(values: Array) -> Any:
 
 
 def selected(column: Any, chosen: NDArray[np.bool_]) -> Any:
-    """Some cells of a column."""
+    """Some cells of a column, an array of Arrow or NumPy."""
     import pyarrow as pa
 
     if chosen.all():
         return column
+    if isinstance(column, np.ndarray):
+        return column[chosen]
     return column.filter(pa.Array.from_buffers(pa.bool_(), len(chosen), [None, _bits(chosen)]))
 
 

@@ -264,7 +264,7 @@ def select_variables(
         elif column.kind == "number" and (name or columns):
             chosen.append(name)
     if unreadable:
-        raise _no_numbers(table, unreadable)
+        raise no_numbers(table, unreadable)
     if len(set(chosen)) < len(chosen):
         twice = next(name for name, count in Counter(chosen).items() if count > 1)
         raise InvalidTableError(
@@ -291,7 +291,7 @@ def select_variables(
     return Selection(varying, tuple(fixed), {n: why for n, why in doubtful.items() if n})
 
 
-def _no_numbers(table: Table, columns: Sequence[ColumnProfile]) -> InvalidTableError:
+def no_numbers(table: Table, columns: Sequence[ColumnProfile]) -> InvalidTableError:
     """Name all columns that cannot be read, with the first offending cell of each."""
     reasons = [f"{column.name!r} ({column.unusable(table)})" for column in columns]
     what = "1 column" if len(columns) == 1 else f"{len(columns)} columns"

@@ -23,7 +23,7 @@ from skcoral.core.limits import current
 from skcoral.core.validation import listing
 from skcoral.exceptions import InvalidTableError
 from skcoral.tables.arrow_arrays import plain_cells, selected
-from skcoral.tables.cells import Marks, remedy, shown, to_numbers
+from skcoral.tables.cells import Marks, to_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,19 +116,10 @@ class Table:
                 return zip(values.reshape(shape), wrong.reshape(shape), strict=True)
         return (self.numbers(c, count) for c, count in zip_longest(columns, left_out))
 
-    def finite(self, columns: Sequence[Any], rows: Sequence[int], names: Sequence[str]) -> Array:
-        """Columns as numbers, NaN where missing; anything else is an error."""
-        values = np.empty((len(columns), len(rows)))
-        for j, (numbers, wrong) in enumerate(self.numbers_of_all(columns)):
-            values[j], unusable = numbers, wrong | np.isinf(numbers)
-            if unusable.any():
-                i = int(np.argmax(unusable))
-                cell = shown(columns[j], i)
-                raise InvalidTableError(
-                    f"{self.label}: {self.unit} {rows[i]}, column {names[j]!r}: {cell!r} is not a "
-                    f"finite number.\n{remedy(cell, self.decimal)}"
-                )
-        return values.T
+    def numbers_in(self, batch: Batch, names: Sequence[str]) -> Array:
+        """Some columns of a batch as numbers, NaN where there is none."""
+        cells = [batch.columns[self.index(name)] for name in names]
+        return np.array([numbers for numbers, _ in self.numbers_of_all(cells)]).T
 
     def batches(self, size: int = BATCH_ROWS) -> Iterator[Batch]:
         """Read the rows from the start, at most ``size`` at a time, fewer of many columns."""
@@ -155,10 +146,7 @@ class Table:
 
     def to_numpy(self, columns: Sequence[str]) -> Array:
         """Some columns as numbers, NaN where there is none."""
-        places = [self.index(name) for name in columns]
-        parts = ([batch.columns[j] for j in places] for batch in self.batches())
-        numbers = (np.column_stack([n for n, _ in self.numbers_of_all(part)]) for part in parts)
-        return np.concatenate(list(numbers))
+        return np.concatenate([self.numbers_in(batch, columns) for batch in self.batches()])
 
     def to_frame(self) -> pd.DataFrame:
         """All rows as a pandas DataFrame: number columns as float, the others as they came."""
@@ -219,14 +207,15 @@ def complete_rows(
     names: Sequence[str],
     *,
     weights: str | None = None,
-    on_batch: Callable[[Batch], None] | None = None,
     size: int = BATCH_ROWS,
 ) -> Iterator[Complete]:
-    """Go through the table and give the complete rows of the columns ``names`` as numbers."""
+    """Go through the table and give the complete rows of the columns ``names`` as numbers.
+
+    Cells of these columns that are no numbers were refused when the columns were chosen.
+    """
     wanted = [*names, *([] if weights is None else [weights])]
-    places = [table.index(name) for name in wanted]
     for batch in table.batches(size):
-        values = table.finite([batch.columns[j] for j in places], batch.rows, wanted)
+        values = table.numbers_in(batch, wanted)
         usable: Any = ~np.isnan(values).any(axis=1)
         dropped = [int(batch.rows[i]) for i in np.flatnonzero(~usable).tolist()]
         w = None
@@ -240,8 +229,6 @@ def complete_rows(
                 )
             w = w[usable]
         yield Complete(np.ascontiguousarray(values[usable]), w, usable, dropped, batch)
-        if on_batch is not None:
-            on_batch(batch)
 
 
 def labels_of(cells: Any) -> list[str | None]:

@@ -91,6 +91,25 @@ def table_writer(
     return _TextWriter(stream, names, separator, decimal, encoding, is_packed=is_packed)
 
 
+def write_matrix(
+    stream: BinaryIO,
+    path: str | Path,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    values: Any,
+    *,
+    like: Table | None = None,
+) -> None:
+    """Write a matrix with names on both sides, those of its rows in a first column."""
+    corner = "source"
+    while corner in columns:
+        corner += "_"
+    names = [corner, *columns]
+    writer = table_writer(stream, names, path=path, like=like)
+    writer.write([list(rows), *np.asarray(values, dtype=np.float64).T])
+    writer.close()
+
+
 def _as_arrow(column: Any) -> Any:
     """A column as an Arrow array, whose texts are valid; empty cells are null."""
     import pyarrow as pa

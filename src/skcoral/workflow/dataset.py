@@ -168,15 +168,11 @@ class Dataset:
         self.incomplete.clear()
         n_rows = 0
         with self.progress(f"Reading {self.table.label}") as tell:
-            for part in complete_rows(
-                self.table,
-                self.names,
-                weights=self.request.weights,
-                on_batch=lambda batch: tell(batch.fraction),
-            ):
+            for part in complete_rows(self.table, self.names, weights=self.request.weights):
                 self.incomplete.extend(part.dropped)
                 n_rows += len(part.values)
                 yield part
+                tell(part.batch.fraction)
         if n_rows < 2:
             some = "only one row has" if n_rows else "no row has"
             raise InvalidTableError(

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePath
 from typing import Any, BinaryIO
 
+import numpy as np
+
 from skcoral import certificates
 from skcoral.data.effects import Measured, Measurement
 from skcoral.estimator import CORAL
 from skcoral.estimator.rows import named_rows
-from skcoral.exceptions import InvalidTableError
-from skcoral.tables.transforming import (
-    columns_with_outputs,
-    write_matrix,
-    write_transformed,
-)
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.tables.arrow_arrays import selected
+from skcoral.tables.table import complete_rows
+from skcoral.tables.writing import output_format, table_writer, write_matrix
 from skcoral.workflow.dataset import Dataset
 
 
@@ -94,11 +94,7 @@ def write_outputs(
     Incomplete rows are noted in the dataset.
     """
     measurement = Measurement(data.names, model.result_.names)
-
-    def add(rows: Any, outputs: Any) -> None:
-        measurement.add(model.standardised(rows), outputs)
-
-    data.incomplete[:] = _write_rows(data, model, stream, path, on_rows=add, **layout)
+    data.incomplete[:] = _write_rows(data, model, stream, path, measurement=measurement, **layout)
     if measurement.n_rows < 3:
         return None
     try:
@@ -115,18 +111,60 @@ def _write_rows(
     *,
     keep_sources: bool = False,
     drop_incomplete: bool = False,
-    on_rows: Callable[[Any, Any], None] | None = None,
+    measurement: Measurement | None = None,
 ) -> list[int]:
-    """Write the rows of a table with the outputs of a model; returns where incomplete ones are."""
-    columns = columns_with_outputs(data.table.names, data.names, keep_sources=keep_sources)
-    # Sheets and typed files hold numbers already; the numbers of texts are written as numbers.
-    others = map(data.content.column, data.passed_through if data.table.unit == "line" else ())
+    """Write the rows of a table with the outputs of a model; returns where incomplete ones are.
+
+    Outputs are empty in rows with a missing value, unless these rows are dropped.
+    """
+    table, content = data.table, data.content
+    columns = _columns(table.names, data.names, keep_sources=keep_sources)
+    writer = table_writer(stream, [name for name, _ in columns], path=path, like=table)
+    # Files with types hold numbers in place of texts of numbers, which have no types of their own.
+    has_types = path != "-" and output_format(path) not in ("csv", "tsv")
+    others = data.passed_through if has_types and table.unit == "line" else ()
+    numeric = [name for name in others if content.column(name).is_written_as_number]
+    incomplete: list[int] = []
     with data.progress("Writing") as tell:
-        return write_transformed(
-            *(stream, path, data.table, data.names, model),
-            columns=columns,
-            on_rows=on_rows,
-            on_batch=lambda batch: tell(batch.fraction),
-            drop_incomplete=drop_incomplete,
-            numeric=[column.name for column in others if column.is_written_as_number],
+        for part in complete_rows(table, data.names):
+            incomplete.extend(part.dropped)
+            cells = dict(zip(table.names, part.batch.columns, strict=True))
+            cells |= {name: table.numbers(cells[name])[0] for name in numeric}
+            outputs = np.full((len(part.kept), len(model.result_.names)), np.nan)
+            if len(part.values):
+                named = hasattr(model, "feature_names_in_")
+                rows = named_rows(part.values, data.names) if named else part.values
+                outputs[part.kept] = new = np.asarray(model.transform(rows))
+                if measurement is not None:
+                    measurement.add(model.standardised(rows), new)
+            written = part.kept if drop_incomplete else np.ones_like(part.kept)
+            if written.any():
+                made = (cells[c] if isinstance(c, str) else outputs[:, c] for _, c in columns)
+                writer.write([selected(column, written) for column in made])
+            tell(part.batch.fraction)
+    writer.close()
+    return incomplete
+
+
+def _columns(
+    names: Sequence[str], variables: Sequence[str], *, keep_sources: bool
+) -> list[tuple[str, str | int]]:
+    """The columns to write: their names, and the column that each copies or its output's number.
+
+    Each variable is replaced by its output, or followed by it.
+    """
+    place = {name: k for k, name in enumerate(variables)}
+    if not keep_sources:
+        return [(name, place.get(name, name)) for name in names]
+    out: list[tuple[str, str | int]] = []
+    for name in names:
+        out.append((name, name))
+        if name in place:
+            out.append((f"{name}_d", place[name]))
+    twice = next((new for new, source in out if isinstance(source, int) and new in names), None)
+    if twice is not None:
+        raise InvalidArgumentError(
+            f"An output would be called {twice!r}, and there is a column of that name.\n"
+            "Rename that column, or leave out --keep-sources."
         )
+    return out

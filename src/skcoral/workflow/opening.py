@@ -9,7 +9,7 @@ from typing import Any
 from skcoral.core.limits import current
 from skcoral.core.validation import listing
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.tables.columns import TableProfile, profile, select_variables
+from skcoral.tables.columns import TableProfile, no_numbers, profile, select_variables
 from skcoral.tables.matrices import NamedMatrix, matrix_in
 from skcoral.tables.reading import open_table
 from skcoral.tables.roles import Doubt
@@ -73,6 +73,10 @@ class OpenedFile:
             exclude=(*request.exclude, *aside),
             include=request.include,
         )
+        if request.weights is not None:
+            weights = self.content.column(request.weights)
+            if weights.kind != "number" or weights.is_unreadable:
+                raise no_numbers(self.table, [weights])
         how |= {"constant": chosen.constant, "doubtful": chosen.doubtful}
         return Dataset(self.table, self.content, chosen.variables, **how)
 
