@@ -57,8 +57,8 @@ class ColumnWatch:
         self.low, self.high = np.inf, -np.inf
         self.is_whole = self.has_step = self.is_month = self.is_day = self.rises = True
         self._last = self._step = np.nan
-        self._seen: set[float] | None = set()  # None once a value came twice
-        self._values: set[float] = set()  # the first few
+        self._values: set[float] = set()  # the first ones
+        self._repeats = False  # whether a value came twice
 
     def add(self, values: Array) -> None:
         """Add the numbers of some rows, none of them missing or infinite."""
@@ -75,8 +75,6 @@ class ColumnWatch:
         if self.is_whole:
             self._check_dates(values)
             self._check_repeats(values)
-            if len(self._values) <= _MOST_CODES:
-                self._values.update(np.unique(values)[: _MOST_CODES + 1].tolist())
 
     def doubt(self, name: str) -> Doubt | None:
         """Why the column is hardly a variable; None where it may be one."""
@@ -92,7 +90,7 @@ class ColumnWatch:
             return Doubt("years")
         if self.is_day or self.is_month:
             return Doubt("dates")
-        if self._seen is not None and (self._is_dense or self._is_coded or _is_id(name)):
+        if not self._repeats and (self._is_dense or self._is_coded or _is_id(name)):
             return Doubt("identifier")
         return None
 
@@ -104,7 +102,7 @@ class ColumnWatch:
 
     def repeats_ids(self, name: str) -> bool:
         """Whether whole numbers with the name of an id come more than once, as in a panel."""
-        repeats = self._seen is None and self.is_whole and not self.n_codes
+        repeats = self._repeats and self.is_whole and not self.n_codes
         return repeats and self.low >= 0 and _is_id(name)
 
     @property
@@ -141,12 +139,10 @@ class ColumnWatch:
         self.is_day = self.is_day and bool(days.all())
 
     def _check_repeats(self, values: Array) -> None:
-        if self._seen is None or len(self._seen) > _REMEMBERED:
-            return
-        before = len(self._seen)
-        self._seen.update(values.tolist())
-        if len(self._seen) < before + len(values):
-            self._seen = None
+        before = len(self._values)
+        if before <= (_MOST_CODES if self._repeats else _REMEMBERED):
+            self._values.update(values.tolist())
+            self._repeats = self._repeats or len(self._values) < before + len(values)
 
 
 def _within(values: Array, last: int) -> NDArray[np.bool_]:
