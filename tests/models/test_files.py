@@ -170,7 +170,7 @@ WIDE = {
     "variance": lambda result: scaled(result["T"]["left"], 2.0),
     "fidelity": lambda result: scaled(result["fidelity"], 0.9),
     "objective": lambda result: result.update(objective=result["objective"] + 1.0),
-    "transformation|number": lambda result: result.update(T={"$array": [[1.0]]}),
+    "`T` must be": lambda result: result.update(T={"$array": [[1.0]]}),
 }
 
 

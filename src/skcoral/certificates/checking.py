@@ -11,7 +11,12 @@ from skcoral.bounds.arithmetic import PRECISION, Arithmetic, Balls, Floats
 from skcoral.bounds.dual import check_definite
 from skcoral.certificates.claims import check_decorrelation
 from skcoral.certificates.ledger import Check
-from skcoral.certificates.reading import check_distinct, check_result, claimed_matrix
+from skcoral.certificates.reading import (
+    check_distinct,
+    check_fields,
+    check_result,
+    claimed_matrix,
+)
 from skcoral.certificates.thresholds import check_threshold
 from skcoral.core.arrays import Array
 from skcoral.core.lowrank import FactoredCorrelation
@@ -119,11 +124,13 @@ def _matrix_or_factor(result: Any, R: Any) -> tuple[Array | None, Array | None]:
     if not isinstance(R, FactoredCorrelation):
         return claimed_matrix(result, R), None
     check_result(result)
-    if "rank" not in result.certificate.info and getattr(result, "anchors", None) is None:
+    check_distinct(result.names)
+    anchored = getattr(result, "anchors", None) is not None
+    check_fields(result, np.shape(R.factor)[-1] if anchored else len(result.names))
+    if "rank" not in result.certificate.info and not anchored:
         raise CertificateError("a factor goes with results of rank below p; give R.")
     if not np.isfinite(R.factor).all():
         raise CertificateError("the factor holds numbers that are not finite.")
-    check_distinct(result.names)
     return None, R.factor
 
 

@@ -27,7 +27,7 @@ from skcoral.certificates.evaluation import (
     prices_of,
 )
 from skcoral.certificates.ledger import Ledger
-from skcoral.certificates.reading import VIF_PARTS, agree, check_fields, dual_parts
+from skcoral.certificates.reading import VIF_PARTS, agree, anchors_and_weights, dual_parts
 from skcoral.core import tolerances as tol
 from skcoral.core.arrays import Array
 from skcoral.core.results import Decorrelation, RestrictedDecorrelation
@@ -64,7 +64,7 @@ def _in_factor_space(
     if factor.ndim != 2:
         raise CertificateError(f"a factor is a matrix, got shape {factor.shape}.")
     p = factor.shape[1]
-    B, moved = check_fields(result, p)[0], []
+    B, moved = anchors_and_weights(result, p)[0], []
     for what in (numbers(result.T, (p, len(result.names)), "`T`"), np.asarray(B)):
         middle, off = arithmetic.enclosed(factor, what).spread()
         if not np.all(off <= tol.FACTOR_TOL * np.linalg.norm(middle, axis=0)):

@@ -11,14 +11,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from itertools import chain
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
-from skcoral.core.criteria import Criterion
+from skcoral.certificates.reading import check_type
 from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
 from skcoral.core.results import (
     Decorrelation,
@@ -26,10 +26,9 @@ from skcoral.core.results import (
     RestrictedDecorrelation,
     SingularDecorrelation,
     SingularThreshold,
-    Status,
     Threshold,
 )
-from skcoral.core.solution import Budget, Certificate, Floors, Goal, SupportSearch, VifLimit
+from skcoral.core.solution import Budget, Certificate, Floors, SupportSearch, VifLimit
 
 #: What decoding a text that is not what it should be can end in.
 DAMAGED = (
@@ -43,8 +42,6 @@ DAMAGED = (
 )
 _ARRAY_KINDS = "bifU"  # truth values, whole numbers, floats and text; nothing that can run
 _WORDS = {"inf", "-inf", "nan"}  # numbers that JSON does not have
-_NOT_KNOWN = ("prices", "weights")  # of restricted answers, which are NaN then
-_LARGEST_COUNT = 2**53  # beyond it a float does not hold every whole number
 
 
 def sealed(kind: str, version: int, content: Any) -> str:
@@ -183,27 +180,10 @@ class Codec:
         kind, given = self.records[name], {key: self._decoded(v) for key, v in value.items()}
         for field in fields(kind):
             if field.name in given:
-                self._check_type(f"{name}.{field.name}", str(field.type), given[field.name])
+                check_type(f"{name}.{field.name}", str(field.type), given[field.name])
                 if field.type == "float":
                     given[field.name] = float(given[field.name])
         return kind(**given)
-
-    def _check_type(self, where: str, declared: str, value: Any) -> None:
-        """Refuse what does not fit the declared type of a field."""
-        kind, _, optional = declared.partition(" | ")
-        if value is None and optional == "None":
-            return
-        if where.endswith(_NOT_KNOWN) and isinstance(value, np.ndarray) and value.dtype.kind == "f":
-            value = np.where(np.isnan(value), 0.0, value)
-        if kind == "Any":  # a matrix, or an object that stands for a large one
-            fits = _is_numbers(value) or isinstance(value, LowRankTransform | FactoredCorrelation)
-        elif kind in self.records:
-            fits = isinstance(value, self.records[kind])
-        else:
-            fits = _FITS.get(kind, lambda _: True)(value)
-        if not fits:
-            told = f"{where} must be {declared}, without nan"
-            raise ValueError(f"{told}; it is a {type(value).__name__}")
 
 
 def _encoded_array(a: Any) -> dict[str, Any]:
@@ -238,35 +218,6 @@ def _check_numbers(cells: Any) -> None:
         if odd:
             raise ValueError(f"an array of numbers holds {str(odd.pop())[:40]!r}")
 
-
-def _is_numbers(value: Any) -> bool:
-    is_array = isinstance(value, np.ndarray) and value.dtype.kind in "bif"
-    return is_array and not bool(np.isnan(value).any())
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and not math.isnan(value)
-
-
-def _by_name(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, Mapping) and all(map(fits, value.values()))
-
-
-#: Whether a value fits, by the declared type of its field.
-_FITS: dict[str, Callable[[Any], bool]] = {
-    "Array": _is_numbers,
-    "float": _is_number,
-    "int": lambda v: type(v) is int and 0 <= v < _LARGEST_COUNT,
-    "bool": lambda v: isinstance(v, bool),
-    "str": lambda v: isinstance(v, str),
-    "tuple[str, ...]": lambda v: isinstance(v, tuple) and all(isinstance(name, str) for name in v),
-    "Status": lambda v: v in get_args(Status),
-    "Criterion": lambda v: v in get_args(Criterion),
-    "Goal": lambda v: isinstance(v, Goal),
-    "Mapping[str, Any]": lambda v: isinstance(v, Mapping),
-    "Mapping[str, float]": _by_name(_is_number),
-    "Mapping[str, Array]": _by_name(_is_numbers),
-}
 
 RESULTS = Codec(
     *(Budget, Certificate, Decorrelation, FactoredCorrelation, Floors, LowRankTransform, Notes),

@@ -14,7 +14,7 @@ from skcoral.bounds.exact import floor_room, mean_room
 from skcoral.bounds.rank import DualBound, factor_bound
 from skcoral.bounds.support import support_bound
 from skcoral.bounds.tradeoff import Outputs, tradeoff_bound
-from skcoral.certificates.reading import check_fields
+from skcoral.certificates.reading import anchors_and_weights
 from skcoral.core.arrays import Array
 from skcoral.core.linalg import largest_residuals
 from skcoral.core.lowrank import LowRankTransform
@@ -30,7 +30,7 @@ class Attained(Outputs):
     """What the ``T`` of a result does, with the residual by its criterion."""
 
     def __init__(self, result: Decorrelation, R: Array, arithmetic: Arithmetic) -> None:
-        B, self.weights = check_fields(result, len(R))
+        B, self.weights = anchors_and_weights(result, len(R))
         if isinstance(result.T, LowRankTransform) or hasattr(result.correlation, "factor"):
             raise CertificateError("a result kept as factors is judged with a FactoredCorrelation.")
         B = np.eye(len(R)) if B is None else B
@@ -80,7 +80,7 @@ class FactorAttained(FactorOutputs):
     """What the ``T`` of a result does, judged through the factor of its matrix."""
 
     def __init__(self, result: Decorrelation, A: Array, arithmetic: Arithmetic) -> None:
-        _, weights = check_fields(result, A.shape[1])
+        _, weights = anchors_and_weights(result, A.shape[1])
         super().__init__(result.T, A, arithmetic)
         self.residual, self.misreported, self.largest = self.squares, 0.0, np.zeros(self.k)
         reported = getattr(result.correlation, "factor", None)

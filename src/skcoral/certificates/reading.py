@@ -6,7 +6,9 @@ together is refused with an error; what fits is handed to the claims.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import Any, get_args
 
 import numpy as np
@@ -26,7 +28,7 @@ from skcoral.core.results import (
     Status,
     Threshold,
 )
-from skcoral.core.solution import Budget, Certificate, Floors, VifLimit
+from skcoral.core.solution import Certificate, Floors, Goal, VifLimit
 from skcoral.exceptions import CertificateError, CoralError
 
 #: The arrays and settings that each kind of certificate consists of.
@@ -65,6 +67,12 @@ _KINDS: dict[type[Any], set[tuple[str, bool]]] = {
 #: What H and the diagonal of a bound of the rank are replaced by in factor form.
 _FACTORED_RANK = {"factor", "V", "multipliers", "kappa"}
 
+#: The shapes of the fields of a result: p variables and k outputs.
+_SHAPES = {"T": "pk", "correlation": "kk", "pair_weights": "kk", "R": "pp"}
+_SHAPES |= dict.fromkeys(("fidelity", "rho_min", "prices", "weights"), "k")
+_NOT_KNOWN = ("prices", "weights")  # of restricted answers, which are NaN then
+_LARGEST_COUNT = 2**53  # beyond it a float does not hold every whole number
+
 
 def check_result(result: Any) -> None:
     """Refuse what carries no certificate."""
@@ -89,9 +97,9 @@ def claimed_matrix(result: Any, R: Any) -> Array:
         raise CertificateError(f"anchors are a matrix, got shape {np.shape(anchors)}.")
     wanted = p if anchors is None else np.shape(anchors)[1]
     check_distinct(own)
-    check_transformation(result.T, p, wanted)
     if len(own) != wanted:
         raise CertificateError(f"the result names {len(own)} outputs, and has {wanted}.")
+    check_fields(result, p)
     if names is None or anchors is not None or names == list(own):
         return matrix
     if sorted(names) == sorted(own):
@@ -107,8 +115,7 @@ def claimed_matrix(result: Any, R: Any) -> Array:
 
 def check_distinct(names: Any) -> None:
     """Refuse names that are not names."""
-    if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
-        raise CertificateError("the names of a result must be a tuple of text.")
+    check_type("`names`", "tuple[str, ...]", names)
     if len(set(names)) < len(names):
         raise CertificateError("the names of a result must be distinct.")
 
@@ -174,9 +181,8 @@ def _check_rank(rank: Any) -> None:
 
 def _check_goal(goal: Any, kind: str, of_rank: bool, parts: set[str]) -> None:
     """Refuse a goal that is none, or that the certificate is not about."""
-    if not isinstance(goal, Floors | Budget | VifLimit):
-        raise CertificateError(f"a goal is Floors, Budget or VifLimit, got {goal!r}.")
-    for name, value in vars(goal).items():
+    check_type("`goal`", "Goal", goal)
+    for name, _, value in _fields(goal):
         number(value, f"`{name}`")
     limited = isinstance(goal, VifLimit)
     if limited and (of_rank or kind not in ("exact", "tradeoff")):
@@ -186,33 +192,51 @@ def _check_goal(goal: Any, kind: str, of_rank: bool, parts: set[str]) -> None:
         raise CertificateError("the certificate is about a limit on the VIF, the result is not.")
 
 
-def check_fields(result: Decorrelation, p: int) -> tuple[Array | None, Array | None]:
-    """Check every field of a result for type and shape; return anchors and pair weights."""
-    k = len(result.names)
-    check_transformation(result.T, p, k)
-    if not isinstance(result.correlation, FactoredCorrelation):
-        numbers(result.correlation, (k, k), "`correlation`")
-    for name in ("fidelity", "rho_min"):
-        numbers(getattr(result, name), (k,), f"`{name}`")
-    for name in ("prices", "weights"):
-        numbers(getattr(result, name), (k,), f"`{name}`", open_ended=True)
-    for name in ("objective", "lower_bound"):
-        number(getattr(result, name), f"`{name}`")
+def check_fields(result: Threshold | Decorrelation, p: int) -> None:
+    """Refuse a result of p variables with a field of another type or shape than declared."""
+    size = {"p": p, "k": len(result.names)}
+    for name, declared, value in _fields(result):
+        what = f"`{name}`"
+        check_type(what, declared, value)
+        if declared == "float":
+            number(value, what)
+        if name in _SHAPES and value is not None:
+            shape = tuple(size[letter] for letter in _SHAPES[name])
+            if not isinstance(value, LowRankTransform | FactoredCorrelation):
+                numbers(value, shape, what, open_ended=name in _NOT_KNOWN)
+            elif value.shape != shape:
+                raise CertificateError(f"{what} must be {p} by {size['k']}, got {value.shape}.")
+
+
+def _fields(record: Any) -> list[tuple[str, str, Any]]:
+    """Name, declared type and value of every field."""
+    return [(f.name, str(f.type), getattr(record, f.name)) for f in fields(record)]
+
+
+def check_type(what: str, declared: str, value: Any) -> None:
+    """Refuse a value that does not fit the declared type of its field."""
+    kind, _, optional = declared.partition(" | ")
+    if kind not in _TYPES or (value is None and optional == "None"):
+        return
+    if what.strip("`").endswith(_NOT_KNOWN) and isinstance(value, np.ndarray):
+        value = np.where(np.isnan(value), 0.0, value) if value.dtype.kind == "f" else value
+    fits, words = _TYPES[kind]
+    if not fits(value):
+        told = f"got {value!r}"[:80] if np.isscalar(value) else f"not a {type(value).__name__}"
+        raise CertificateError(f"{what} must be {words or declared}, {told}.")
+
+
+def anchors_and_weights(result: Decorrelation, p: int) -> tuple[Array | None, Array | None]:
+    """The anchors and the pair weights of a result about p variables, judged."""
+    k, anchors, weights = len(result.names), result.anchors, result.pair_weights
     if np.any(result.rho_min < 0) or np.any(result.rho_min > 1):
         raise CertificateError("a floor lies outside [0, 1].")
-    _check_word(result.criterion, get_args(Criterion), "criterion")
-    _check_word(result.status, get_args(Status), "status")
-    _check_count(result.n_iter)
-    if result.R is not None:
-        numbers(result.R, (p, p), "`R`")
-    anchors, weights = result.anchors, result.pair_weights
     try:
         if anchors is not None:
             B = check_anchors(anchors, [f"source {j}" for j in range(p)])
             anchors = numbers(in_range(B), (p, k), "`anchors`")  # only directions matter
         if weights is not None:
-            given = numbers(weights, (k, k), "`pair_weights`")
-            weights = check_pair_weights(given, result.names)
+            given, weights = weights, check_pair_weights(weights, result.names)
             if not np.array_equal(weights, given):
                 raise CertificateError("pair_weights must be symmetric with a zero diagonal.")
     except CertificateError:
@@ -222,29 +246,48 @@ def check_fields(result: Decorrelation, p: int) -> tuple[Array | None, Array | N
     return anchors, weights
 
 
-def check_threshold_fields(result: Threshold, p: int) -> None:
-    """Check every field of a threshold for type and shape."""
-    check_transformation(result.T, p, p)
-    numbers(result.fidelity, (p,), "`fidelity`")
-    numbers(result.weights, (p,), "`weights`")
-    for name in ("lower", "upper", "tol"):
-        number(getattr(result, name), f"`{name}`")
-    _check_count(result.n_iter)
+def _is_numbers(value: Any) -> bool:
+    is_array = isinstance(value, np.ndarray) and value.dtype.kind in "bif"
+    return is_array and not bool(np.isnan(value).any())
 
 
-def check_transformation(T: Any, p: int, k: int) -> None:
-    """Refuse what is no transformation of p variables into k outputs."""
-    if not isinstance(T, LowRankTransform):
-        numbers(T, (p, k), "the transformation `T`")
-    elif T.shape != (p, k):
-        raise CertificateError(f"the transformation `T` must be {p} by {k}, got {T.shape}.")
+def _is_number(value: Any) -> bool:  # of a subclass comparisons may mean anything
+    return type(value) in (float, int, np.float64, np.float32) and not math.isnan(value)
 
 
-def _check_word(value: Any, words: tuple[str, ...], what: str) -> None:
-    if type(value) is not str or value not in words:
-        raise CertificateError(f"{what} must be one of {', '.join(words)}; got {value!r}.")
+def _is_count(value: Any) -> bool:
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return is_whole and 0 <= value < _LARGEST_COUNT
 
 
-def _check_count(value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-        raise CertificateError(f"n_iter must be a number of steps, got {value!r}.")
+def _by_name(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, Mapping) and all(map(fits, value.values()))
+
+
+def _one_of(words: tuple[str, ...]) -> tuple[Callable[[Any], bool], str]:
+    return lambda value: type(value) is str and value in words, f"one of {', '.join(words)}"
+
+
+#: Whether a value fits, by the declared type of its field, and words for the type.
+_TYPES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "Any": (  # a matrix, or an object that stands for a large one
+        lambda v: _is_numbers(v) or isinstance(v, LowRankTransform | FactoredCorrelation),
+        "a matrix of numbers without nan",
+    ),
+    "Array": (_is_numbers, "an array of numbers without nan"),
+    "float": (_is_number, "a number"),
+    "int": (_is_count, "a whole number that is not negative"),
+    "bool": (lambda v: isinstance(v, bool), ""),
+    "str": (lambda v: isinstance(v, str), ""),
+    "tuple[str, ...]": (
+        lambda v: isinstance(v, tuple) and all(isinstance(name, str) for name in v),
+        "a tuple of text",
+    ),
+    "Status": _one_of(get_args(Status)),
+    "Criterion": _one_of(get_args(Criterion)),
+    "Goal": (lambda v: isinstance(v, Goal), "Floors, Budget or VifLimit"),
+    "Certificate": (lambda v: isinstance(v, Certificate), ""),
+    "Mapping[str, Any]": (lambda v: isinstance(v, Mapping), ""),
+    "Mapping[str, float]": (_by_name(_is_number), "numbers by name"),
+    "Mapping[str, Array]": (_by_name(_is_numbers), "arrays by name"),
+}

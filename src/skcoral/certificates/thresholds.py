@@ -11,7 +11,7 @@ from skcoral.bounds.frame import threshold_bound
 from skcoral.bounds.tradeoff import Outputs, complete_square, floors_of
 from skcoral.certificates.evaluation import FactorOutputs
 from skcoral.certificates.ledger import Ledger
-from skcoral.certificates.reading import check_threshold_fields, dual_parts
+from skcoral.certificates.reading import dual_parts
 from skcoral.core import tolerances as tol
 from skcoral.core.arrays import Array
 from skcoral.core.results import Threshold
@@ -28,7 +28,6 @@ def check_threshold(
 
     Also returns both bounds.
     """
-    check_threshold_fields(result, len(result.names))
     arrays = dual_parts(result)
     ledger = Ledger(result, R, factor, arithmetic)
     if "factor" in arrays:
