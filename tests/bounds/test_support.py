@@ -13,6 +13,7 @@ from certificates.conftest import R, honest
 from skcoral import decorrelate
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.support import support_bound
+from skcoral.core.linalg import correlation_of_covariance
 from skcoral.core.solution import Certificate
 from skcoral.datasets import make_system
 from skcoral.exceptions import CertificateError
@@ -191,3 +192,17 @@ def test_the_size_of_a_matrix_is_proved(monkeypatch: Any, sign: float) -> None:
     monkeypatch.setattr(sla, "eigh", lambda *a, **k: true(*a, **k) * 0.999)
     with pytest.raises(CertificateError, match="cannot be proved"):
         bound()
+
+
+@pytest.mark.parametrize("seed", [142, 166, 188, 365])
+def test_frames_of_nearly_collinear_variables(seed: int, arithmetic: Any) -> None:
+    """Coordinates make R unity only to 1e-6 there: the bound allows for it, and is found."""
+    rng = np.random.default_rng(seed)
+    axes = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    system = correlation_of_covariance((axes * np.r_[1e-10, rng.uniform(0.5, 2, 3)]) @ axes.T)
+    G = rng.normal(size=(4, 4))
+    arrays = {"Q": 0.1 * (G + G.T), "eta": rng.uniform(0, 1, 4), "support": np.ones((4, 4))}
+    info = {"bound": "frame", "criterion": "squared", "norm": "frobenius"}
+    point = Certificate("support", arrays, info)
+    found = support_bound(point, np.full(4, 0.9), system, arithmetic)
+    assert found.lower <= found.upper

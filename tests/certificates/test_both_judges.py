@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from unittest.mock import patch
 
 import flint
 import numpy as np
 import pytest
 
 from skcoral import frontier
-from skcoral.bounds.arithmetic import PRECISION, Balls
-from skcoral.certificates import Check, Claim, check, checking, prove
+from skcoral.bounds.arithmetic import PRECISION
+from skcoral.certificates import check, checking, prove
 from skcoral.core.lowrank import FactoredCorrelation
 from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
@@ -24,42 +24,11 @@ from .test_singular import Z
 RESULT = honest("squared")
 
 
-def judged(*claims: Claim, rigorous: bool = False) -> Check:
-    problems = tuple(claim.problem for claim in claims if not claim.holds)
-    return Check(not problems, 0.0, 1.0, problems, rigorous, claims)
-
-
-SAID_TOO_LITTLE = Claim("status", False, "too little", modest=True)
-TRUE = Claim("status", True)
-WRONG = Claim("floors", False, "missed")
-
-
-@pytest.mark.parametrize(
-    ("proved", "seen", "problems"),
-    [
-        ([TRUE], [TRUE], ()),
-        ([SAID_TOO_LITTLE], [TRUE], ()),  # more digits than floating point can see
-        ([SAID_TOO_LITTLE], [SAID_TOO_LITTLE], ("too little",)),
-        ([SAID_TOO_LITTLE], [TRUE, WRONG], ()),
-        ([SAID_TOO_LITTLE, TRUE], [TRUE], ()),
-        ([SAID_TOO_LITTLE, WRONG], [TRUE], ("too little", "missed")),
-        ([WRONG], [TRUE], ("missed",)),
-    ],
-)
-def test_a_claim_that_says_too_little(
-    monkeypatch: pytest.MonkeyPatch, proved: list[Claim], seen: list[Claim], problems: Any
-) -> None:
-    def judge(_: Any, __: Any, ___: Any, arithmetic: Any) -> Check:
-        rigorous = isinstance(arithmetic, Balls)
-        assert flint.ctx.prec == (PRECISION if rigorous else before)
-        return judged(*(proved if rigorous else seen), rigorous=rigorous)
-
+def test_balls_are_precise_while_they_prove_and_no_longer() -> None:
     before = flint.ctx.prec
-    monkeypatch.setattr(checking, "_checked", judge)
-    proof = prove(RESULT, R)
-    assert (proof.passed, proof.problems) == (not problems, problems)
-    assert proof.rigorous
-    assert flint.ctx.prec == before
+    with patch.object(checking, "_checked", lambda *_: flint.ctx.prec):
+        assert (prove(RESULT, R), flint.ctx.prec) == (PRECISION, before)
+    assert prove(RESULT, R).rigorous
 
 
 def test_a_matrix_or_a_factor() -> None:

@@ -93,15 +93,17 @@ def _column(one: Proved, Q: Array, eta: float, R: Array, arithmetic: Arithmetic)
     whole = middle + np.diag(eta * beside)
     half = np.linalg.inv(np.linalg.cholesky(whole + size * np.eye(len(K))))
     guess = 1 / float(np.linalg.eigvalsh(half @ half.T)[-1]) - size
-    # by what is not known, and by the roundings of a proof: the first trial then passes as a rule
-    guess -= 2 * float(spread.sum(axis=1).max()) + 32 * len(K) * UNIT * (size + abs(guess))
+    # what is not known of the form: P, and R_Ω beside the anchor, whose row is exact
+    apart = spread + 2 * eta * np.outer(unity[0] * beside, unity[0] * beside)
+    apart += 2 * eta * unity * np.outer(beside, beside)
+    # less that, and the roundings of a proof, so that the first trial passes as a rule
+    off = float((apart + unity * abs(guess)).sum(axis=1).max())
+    guess -= 2 * len(K) * (off + 16 * UNIT * (size + abs(guess)))
 
     def prove(shift: float) -> float | None:
         theta = guess - shift
         A = whole - theta * np.eye(len(K))
-        doubt = unity * (abs(theta) + 2 * eta * np.outer(beside, beside))
-        doubt += 2 * eta * np.outer(unity[0] * beside, unity[0] * beside)
-        radius = spread + doubt + 6 * UNIT * (np.abs(A) + np.abs(middle) + abs(theta))
+        radius = apart + unity * abs(theta) + 6 * UNIT * (np.abs(A) + np.abs(middle) + abs(theta))
         return None if definite(arithmetic, A, radius) is None else theta
 
     _, theta = least_shift(prove, size + abs(guess), "a column of the frame is not definite.")

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from skcoral.bounds.arithmetic import Enclosure, Floats
+from skcoral.certificates.claims import claim_support
 from skcoral.certificates.evaluation import (
     Attained,
     evaluate,
@@ -23,7 +24,6 @@ from skcoral.certificates.evaluation import (
     prices_of,
 )
 from skcoral.certificates.ledger import Ledger
-from skcoral.certificates.supports import claim_support
 from skcoral.core import criteria
 from skcoral.core.arrays import Array
 from skcoral.core.linalg import many_digits, of_unit_variance, precise_product, raised_to_floors

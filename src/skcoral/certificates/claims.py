@@ -1,4 +1,4 @@
-"""The claims of a decorrelation, each computed again from R, T and the dual point.
+"""The claims of a result, each computed again from R, T and the dual point.
 
 Nothing of a solver enters. The attained side comes from ``T`` and ``R``, the bound from the
 inequality that the certificate's arrays plug into, and the status has to follow from the two.
@@ -11,14 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.bounds.arithmetic import Arithmetic, Enclosure, exactly
-from skcoral.bounds.dual import multipliers_and_matrix, number, numbers
-from skcoral.bounds.exact import floor_room
+from skcoral.bounds.arithmetic import UNIT, Arithmetic, Enclosure, exactly, up_to
+from skcoral.bounds.columns import proved_columns
+from skcoral.bounds.dual import multipliers_and_matrix, number, numbers, part
+from skcoral.bounds.exact import floor_room, mean_room
+from skcoral.bounds.frame import threshold_bound
+from skcoral.bounds.tradeoff import Outputs, complete_square, floors_of
 from skcoral.bounds.vif import least_unique, limited_room
-from skcoral.certificates import supports
 from skcoral.certificates.evaluation import (
     Attained,
     FactorAttained,
+    FactorOutputs,
     evaluate,
     evaluate_factored,
     fidelity_rooms,
@@ -28,11 +31,14 @@ from skcoral.certificates.evaluation import (
 )
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.reading import VIF_PARTS, agree, anchors_and_weights, dual_parts
+from skcoral.core import criteria
 from skcoral.core import tolerances as tol
 from skcoral.core.arrays import Array
-from skcoral.core.results import Decorrelation, RestrictedDecorrelation
+from skcoral.core.results import Decorrelation, RestrictedDecorrelation, Threshold
 from skcoral.core.solution import Budget, VifLimit
 from skcoral.exceptions import CertificateError
+
+_ON_RIM = 1e-7  # a floor binds if the fidelity is no further above it
 
 
 def check_decorrelation(
@@ -130,7 +136,7 @@ class _Claims(Ledger):
             room = floor_room(self.arrays, self.attained, R, self.arithmetic)
         top = self.highest(goal.rho_upper, float((room + floor).upper))
         over = goal.rho_upper - max(top, floor)
-        self.within("largest floor", over, tol.REPORTED_TOL, modest=True)
+        self.within("largest floor", over, tol.REPORTED_TOL)
 
     def common_floor(self, goal: str) -> float:
         """The one floor that there is within a budget or a limit."""
@@ -158,7 +164,7 @@ class _Claims(Ledger):
     def support(self, result: RestrictedDecorrelation, R: Array) -> Enclosure:
         """The bound on a support, its zeros and prices."""
         worst = self.attained.worst
-        supports.claim_support(self, result, R)
+        claim_support(self, result, R)
         bound = evaluate(result, self.attained, R, self.arithmetic).bound
         if result.status == "exact" or worst <= 0.5 * tol.EXACT_TOL:
             self.order(bound)
@@ -213,7 +219,7 @@ class _Claims(Ledger):
         attained = float(self.attained.residual.lower)
         self.within("lower bound", stated - max(low, 0.0), self.close)
         over = min(low, attained) - stated
-        self.within("lower bound", over, tol.OPTIMAL_GAP * max(1.0, low), modest=True)
+        self.within("lower bound", over, tol.OPTIMAL_GAP * max(1.0, low))
         limit = tol.OPTIMAL_GAP * max(1.0, self.result.objective)
         self.within("bounds in order", high - attained, limit)
 
@@ -235,3 +241,146 @@ class _Claims(Ledger):
         self.within("budget", over, tol.BUDGET_TOL * max(1.0, goal.budget))
         self.highest(goal.rho_upper, top)
         self.common_floor("budget")
+
+
+def claim_support(ledger: Ledger, result: RestrictedDecorrelation, R: Array) -> None:
+    """Zeros off the support, and prices that follow from the slope of the criterion."""
+    if result.pair_weights is not None:
+        raise CertificateError("a support is not combined with pair weights.")
+    given = result.certificate.arrays["support"], result.rho_min, R, result.anchors
+    columns = [one.column for one in proved_columns(*given, ledger.arithmetic)]
+    mask, X = np.zeros(result.T.shape, dtype=np.bool_), np.zeros(result.T.shape)
+    for j, one in enumerate(columns):
+        mask[one.sources, j], X[one.sources, j] = True, one.anchor
+    ledger.claim("support", not np.any(result.T[~mask]), "T is not zero off it")
+    _claim_prices(ledger, result, R, X, np.array([one.reach for one in columns]))
+
+
+def _claim_prices(
+    ledger: Ledger, result: RestrictedDecorrelation, R: Array, X: Array, reach: Array
+) -> None:
+    """Prices are the multipliers of the floors at T, or said not to be known (NaN).
+
+    ``X`` are the anchors as their supports see them.
+    """
+    k, wide = len(result.names), result.support.sum(axis=0) > 1
+    slope = part(result.certificate.arrays, "slope", k, k)
+    if np.isnan(result.prices).all() and np.isnan(result.weights).all():
+        return  # said not to be known
+    image = R @ result.T
+    G = result.T.T @ image
+    if result.status != "exact":
+        _claim_subgradient(ledger, result, slope, G)
+    floors = result.rho_min / np.where(result.rho_min > 0, reach, 1.0)
+    f = np.einsum("ij,ij->j", X, image)
+    along = np.einsum("ij,ij->j", X, image @ slope)
+    radial = np.einsum("ij,ji->i", G, slope)
+    active = (floors > 0) & (floors < 1) & wide & (f - floors <= _ON_RIM)
+    room = np.where(active, 1.0 - f * f, 1.0)
+    multipliers = np.maximum(np.where(active, (along - f * radial) / room, 0.0), 0.0)
+    multipliers = multipliers / np.where(active, reach, 1.0)
+    prices = prices_of(result, 2.0 * multipliers)
+    # Near a floor of one the multiplier is a small difference over a small one.
+    digits = 64 * UNIT * multipliers / room
+    for name, reported, wanted in (
+        ("prices", result.prices, prices),
+        ("weights", result.weights, multipliers),
+    ):
+        ledger.claim(
+            name,
+            np.all(agree(reported, wanted, tol.PRICE_TOL, digits)),
+            "they are not the multipliers of the floors at T",
+        )
+
+
+def _claim_subgradient(ledger: Ledger, result: Decorrelation, slope: Array, G: Array) -> None:
+    """``slope`` is half a subgradient of the criterion: equality in Fenchel's inequality."""
+    name, k = result.criterion, len(G)
+    value = criteria.value(name, G) + (criteria.conjugate(name, slope) if name == "squared" else 0)
+    gap = value - float(np.sum(slope * criteria.off(G)))
+    inside = criteria.gauge(name, slope, criteria.pair_matrix(None, k)) <= 1 + tol.PRICE_TOL
+    holds = inside and not np.any(np.diag(slope)) and abs(gap) <= tol.PRICE_TOL * max(1.0, value)
+    ledger.claim("slope", holds, f"it is not a slope of the criterion at T ({gap:.1e})")
+
+
+#: The fidelities of T, the lower and the upper bound, and by how much a bound may be overstated.
+_Sides = tuple[Enclosure, Enclosure, Enclosure, float]
+
+
+def check_threshold(
+    result: Threshold, R: Array | None, factor: Array | None, arithmetic: Arithmetic
+) -> tuple[Ledger, float, float]:
+    """Judge every claim of a threshold of ``R``, or of the matrix with this factor.
+
+    Also returns both bounds.
+    """
+    arrays = dual_parts(result)
+    ledger = Ledger(result, R, factor, arithmetic)
+    if "factor" in arrays:
+        fidelity, lower, upper, over = _low_rank(ledger, result, arithmetic)
+    elif R is not None:
+        fidelity, lower, upper, over = _full_rank(ledger, result, R, arithmetic)
+    else:
+        raise CertificateError("this result is judged with R itself.")
+    ledger.within("fidelity", (fidelity - result.fidelity).size(), tol.REPORTED_TOL)
+    _claim_bounds(ledger, result, lower, upper, over)
+    same = np.array_equal(result.weights, arrays["weights"])
+    ledger.claim("weights", same, "they are not those of the certificate")
+    return ledger, float(lower.lower), float(upper.upper)
+
+
+def _full_rank(ledger: Ledger, result: Threshold, R: Array, arithmetic: Arithmetic) -> _Sides:
+    """Both ends of ρ★."""
+    p, arrays = len(R), result.certificate.arrays
+    outputs = Outputs(result.T, np.eye(p), np.full(p, result.lower), R, arithmetic)
+    defect = outputs.defect.square().total().sqrt()
+    ledger.within("uncorrelated", defect.upper, tol.EXACT_TOL)
+    # T (TᵀRT)^{-1/2} decorrelates exactly, and its fidelities are this far from those of T at most.
+    one = exactly(1.0)
+    shift = (one + defect).sqrt() * (one / (one - defect).sqrt() - 1.0)
+    # NaN, which proves nothing, if T is far from exact
+    lower = outputs.fidelity.least() - up_to(float(shift.upper))
+
+    weights, S, on = multipliers_and_matrix(arrays, ("weights", "S"), p)
+    total = exactly(weights).total()
+    ledger.within("weights", (total - 1.0).size(), tol.REPORTED_TOL)
+    near = result.upper  # the bound less this keeps its digits
+    floors = floors_of(np.full(len(on), near))
+    square = complete_square(arithmetic, R, np.eye(p)[:, on], weights[on], S, floors, "`S`")
+    upper = square * -0.5 / total + near
+    if result.status == "optimal":  # nothing is said of the mean while the threshold is open
+        most = mean_room(arrays, outputs, R, arithmetic).upper
+        ledger.within("largest mean fidelity", most, tol.MEAN_TOL)
+    return outputs.fidelity, lower, upper, tol.BOUND_TOL
+
+
+def _low_rank(ledger: Ledger, result: Threshold, arithmetic: Arithmetic) -> _Sides:
+    """Both ends of the largest common floor at the least residual of the rank."""
+    A = ledger.claim_factor()
+    ledger.claim_rank()
+    r, p = A.shape
+    outputs = FactorOutputs(result.T, A, arithmetic)
+    ledger.within("unit variances", outputs.variances.size(), tol.UNIT_VARIANCE_TOL)
+    least = (exactly(float(p * p)) / float(r) - float(p)) * 0.5
+    over = (outputs.squares - least).size() / max(1.0, float(least.upper))
+    ledger.within("least residual", over, tol.OPTIMAL_GAP)
+    upper = threshold_bound(result.certificate, A, arithmetic)
+    upper = Enclosure(*(min(float(u), 1.0) for u in (upper.lower, upper.upper)))
+    return outputs.fidelity, outputs.fidelity.least(), upper, tol.REPORTED_TOL
+
+
+def _claim_bounds(
+    ledger: Ledger, result: Threshold, lower: Enclosure, upper: Enclosure, over: float
+) -> None:
+    low, high = float(lower.lower), float(upper.upper)
+    ledger.within("lower", result.lower - low, over)
+    ledger.within("upper", high - result.upper, over)
+    # An understated bound would be true, but `value` is said to be what T attains.
+    most, least = float(lower.upper), float(upper.lower)
+    ledger.within("lower", most - result.lower, tol.REPORTED_TOL)
+    ledger.within("upper", result.upper - least, tol.REPORTED_TOL)
+    ledger.within("bounds in order", most - least, tol.REPORTED_TOL)
+    told = f"it must be above 0 and at most {tol.OPTIMAL_GAP:g}, got {result.tol:g}"
+    ledger.claim("tol", 0 < result.tol <= tol.OPTIMAL_GAP, told)
+    if result.status == "optimal":
+        ledger.within("gap", high - low, result.tol + over)

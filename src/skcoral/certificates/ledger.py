@@ -29,8 +29,6 @@ class Claim:
         Whether it is certainly true, rounding included.
     problem : str
         What was found instead; empty if it holds.
-    modest : bool
-        Whether the claim is refused for saying less than is proved, not more.
 
     Examples
     --------
@@ -44,7 +42,6 @@ class Claim:
     name: str
     holds: bool
     problem: str = ""
-    modest: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,17 +98,15 @@ class Ledger:
         self.result, self.R, self.factor, self.arithmetic = result, R, factor, arithmetic
         self.claims: list[Claim] = []
 
-    def claim(self, name: str, holds: object, found: str, *, modest: bool = False) -> None:
+    def claim(self, name: str, holds: object, found: str) -> None:
         """Note a claim; what is not certainly true does not hold."""
         certain = bool(holds)
-        self.claims.append(Claim(name, certain, "" if certain else f"{name}: {found}", modest))
+        self.claims.append(Claim(name, certain, "" if certain else f"{name}: {found}"))
 
-    def within(
-        self, name: str, off: Any, tolerance: float, where: str = "", *, modest: bool = False
-    ) -> None:
+    def within(self, name: str, off: Any, tolerance: float, where: str = "") -> None:
         """Note that no entry of ``off`` exceeds the tolerance."""
         found = f"off by {float(np.max(off)):.1e}, and {tolerance:.1e} is allowed{where}"
-        self.claim(name, np.all(off <= tolerance), found, modest=modest)
+        self.claim(name, np.all(off <= tolerance), found)
 
     def claim_status(self, best: str, left: float) -> None:
         """The status follows from what is left open, relative to what ``best`` allows.
@@ -122,7 +117,7 @@ class Ledger:
         found = f"{status!r}, with {left:.2g} of what {best!r} leaves open"
         certified = status in ("exact", "optimal")
         holds = status == best and left <= 1.0 if certified else left > 0.5
-        self.claim("status", holds, found, modest=not certified)
+        self.claim("status", holds, found)
 
     def verdict(self, lower: float, upper: float) -> Check:
         """Close the list."""
