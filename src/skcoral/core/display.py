@@ -56,11 +56,11 @@ def number(value: float, digits: int = 4) -> str:
     return text[1:] if float(text) == 0 and text.startswith("-") else text
 
 
-def short(value: float, zero: float = 1e-12) -> str:
-    """A figure with four significant digits; what is smaller than ``zero`` is 0."""
+def short(value: float, zero: float = 1e-12, *, digits: int = 4) -> str:
+    """A figure with so many significant digits; what is smaller than ``zero`` is 0."""
     if not math.isfinite(value):
         return number(value)
-    return "0" if abs(value) < zero else f"{value:.4g}"
+    return "0" if abs(value) < zero else f"{value:.{digits}g}"
 
 
 class Fidelities:

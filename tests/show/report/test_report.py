@@ -104,6 +104,7 @@ def test_every_section_is_there(wine_page):
 
 def test_numbers_are_those_of_the_result(wine_facts, wine_page, wine, conic_optimum):
     text = html.unescape(wine_page)
+    assert len(wine_facts.frontier.rho_min) == 25
     assert wine_facts.measured.headline() in text
     assert sentences.certificate(wine_facts.result) in text
     assert f"{conic_optimum(wine.correlation, 0.85):.6g}" in text
@@ -127,6 +128,12 @@ def test_numbers_are_those_of_the_result(wine_facts, wine_page, wine, conic_opti
         terms = re.findall(r"<bdi title=\"(.*?)\"", row)[1:]
         assert terms == [wine.names[i] for i in largest]
         assert "and 9 smaller" in row
+
+
+def test_what_an_exact_result_leaves_is_zero_and_not_rounding(wine):
+    page = report.render(report.gather(CORAL().fit(wine.to_frame()), n_points=0))
+    for figure in ("residual", "lower bound", "gap"):
+        assert f"<dt>{figure}</dt><dd>0</dd>" in page
 
 
 def test_groups_are_held_out_whole_and_said(wine):

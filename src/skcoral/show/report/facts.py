@@ -137,7 +137,7 @@ def gather(
     today = f"{date.today().day} {date.today():%B %Y}"
     p = len(result.names)
     if n_points is None:
-        n_points = curve_points(p, result.criterion, dependent=result.deficiency is not None)
+        n_points = curve_points(p, result.criterion, dependent=bool(result.deficiency))
     known = known or {}
     notes = [*notes, sentences.unfloored(result, estimator.rho_min)]
     if X is not None and folds is None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from skcoral.core.arrays import Array
-from skcoral.core.display import number, printable
+from skcoral.core.display import number, printable, short
 from skcoral.core.lowrank import LowRankTransform
 from skcoral.core.results import Decorrelation
 from skcoral.core.solution import Budget, VifLimit
@@ -128,8 +128,8 @@ def _certificate(facts: ReportFacts) -> list[tuple[str, str]]:
     result, th = facts.result, facts.threshold
     known = [("status", sentences.status(result))]
     if sentences.minimises_residual(result):
-        known.insert(0, ("lower bound", f"{max(result.lower_bound, 0.0):.9g}"))
-        known.insert(1, ("gap", f"{max(result.gap, 0.0):.1e}"))
+        known.insert(0, ("lower bound", short(max(result.lower_bound, 0.0), digits=9)))
+        known.insert(1, ("gap", short(max(result.gap, 0.0), digits=2)))
     if th is not None:
         what = f"threshold ρ★{sentences.of_threshold(result)}"
         if result.deficiency:
@@ -144,7 +144,7 @@ def _certificate(facts: ReportFacts) -> list[tuple[str, str]]:
         known.append(("least residual of this rank", f"{result.least_residual:.9g}"))
     return [
         ("about", result.notes.about),
-        ("residual", f"{result.objective:.9g}"),
+        ("residual", short(result.objective, digits=9)),
         *known,
         ("independent check", "passed" if facts.passed else f"FAILED: {'; '.join(facts.problems)}"),
     ]
