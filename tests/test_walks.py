@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ import skcoral
 from skcoral import CORAL, decorrelate
 
 ROOT = str(Path(skcoral.__file__).parent)
+PAGE = Path(__file__).parents[1] / "docs" / "development" / "architecture.md"
 ROWS = np.random.default_rng(0).normal(size=(200, 6)) @ np.random.default_rng(1).normal(size=(6, 6))
 
 
@@ -44,6 +46,9 @@ def files_of(call: Callable[[], Any]) -> set[str]:
     ],
     ids=["decorrelate", "fit"],
 )
-def test_walks_stay_short(call: Callable[[], Any], most: int) -> None:
+def test_walks_stay_short_and_are_on_the_page(call: Callable[[], Any], most: int) -> None:
     files = files_of(call)
     assert 10 < len(files) <= most, sorted(files)
+    walks = PAGE.read_text("utf-8").partition("### Two walks\n")[2].partition("\n## ")[0]
+    assert str(len(files)) in walks
+    assert {Path(file).name for file in files} <= set(re.findall(r"\w+\.py", walks))
