@@ -40,18 +40,11 @@ class Tally:
 
     def table(self) -> str:
         """The counts as a table."""
-        rows = [("kind", *COUNTS)]
-        rows += [(k, *(f"{c[name]:,}" for name in COUNTS)) for k, c in self.counts.items()]
-        total = sum(self.counts.values(), Counter())
-        rows.append(("all", *(f"{total[name]:,}" for name in COUNTS)))
-        widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
-        return "\n".join(
-            "  ".join(
-                cell.ljust(w) if j == 0 else cell.rjust(w)
-                for j, (cell, w) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in rows
-        )
+        import pandas as pd
+
+        found = pd.DataFrame(self.counts, index=COUNTS).T.fillna(0).astype(int)
+        found.loc["all"] = found.sum()
+        return found.to_string()
 
     @property
     def bad(self) -> int:

@@ -22,45 +22,13 @@ from workbooks import saved, workbook
 sys.path.insert(0, str(Path(__file__).parents[1] / "hostile"))
 import bombs
 
-CELLS = 'office:value-type="float" office:value="{}"'
-ODS = """<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"
- xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"
- xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:body><office:spreadsheet>
-<table:table table:name="s">{}</table:table></office:spreadsheet></office:body>
-</office:document-content>"""
-
-
-MANIFEST = """<manifest:manifest
- xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0">
-<manifest:file-entry manifest:full-path="/"/></manifest:manifest>"""
-
-
-def open_document(rows):
-    """An .ods file."""
-    lines = []
-    for row in rows:
-        cells = "".join(
-            f'<table:table-cell office:value-type="string"><text:p>{c}</text:p></table:table-cell>'
-            if isinstance(c, str)
-            else f"<table:table-cell {CELLS.format(c)}/>"
-            for c in row
-        )
-        lines.append(f"<table:table-row>{cells}</table:table-row>")
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
-        archive.writestr("META-INF/manifest.xml", MANIFEST)
-        archive.writestr("content.xml", ODS.format("".join(lines)))
-    return stream.getvalue()
-
-
 #: A .xls file that another program wrote.
 PEOPLE = (Path(__file__).parent / "data" / "people.xls").read_bytes()
 ROWS = [["who", "x", "y"], ["a", 1.5, 2], ["b", 2.5, 1], ["c", 0.5, 7]]
 
 
 def test_open_document_sheets():
-    data = open_document(ROWS)
+    data = (Path(__file__).parent / "data" / "sheet.ods").read_bytes()
     assert sheet_names(data, name="t.ods") == ("s",)
     frame = open_table(data, name="t.ods").to_frame()
     assert frame.to_dict("list") == {"who": ["a", "b", "c"], "x": [1.5, 2.5, 0.5], "y": [2, 1, 7]}

@@ -153,8 +153,12 @@ def test_the_sheet_and_the_header_of_a_workbook_are_found():
 
 
 @pytest.mark.parametrize(
-    "mark", ["..", "...", "…", "-", "--", "–", "n.a.", "NA", "N/A", ":", ": c", ":z", "#N/A", "."]
-)
+    "mark",
+    [
+        "..", "...", "…", "-", "--", "–", "n.a.", "NA", "N/A", ":", ": c", ":z", "#N/A", ".",
+        "n/a", "NaN", "null", "None", "?", "#DIV/0!",
+    ],
+)  # fmt: skip
 def test_marks_of_missing_values_are_recognised_and_counted(mark):
     text = f"x;y\n1.5;2\n{mark};3\n2.5;4\n3.5;{mark}\n"
     table = open_table(text.encode(), name="t.csv")

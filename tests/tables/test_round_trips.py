@@ -74,14 +74,6 @@ def test_every_text_comes_back(ending, rows):
     assert columns[2] == [row[1] for row in rows]
 
 
-@settings(max_examples=40, deadline=None)
-@given(tables, st.sampled_from(";| ~^"))
-def test_every_separator_keeps_the_cells(rows, separator):
-    data = written(rows, "csv", separator=separator)
-    _, columns = read_back(data, "csv", separator=separator)
-    assert columns[1:] == [[row[0] for row in rows], [row[1] for row in rows]]
-
-
 @pytest.mark.parametrize("ending", ["csv", "tsv", "csv.gz"])
 def test_a_zero_character_is_refused_by_text_files(ending):
     with pytest.raises(InvalidTableError, match=r"zero character(.|\n)*parquet"):

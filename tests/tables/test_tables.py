@@ -125,43 +125,12 @@ def test_batches_of_any_size_are_the_same_table(tmp_path):
         assert fractions[-1] == 1.0
 
 
-def test_a_small_file_is_parsed_once(tmp_path):
-    path = tmp_path / "table.csv"
-    path.write_bytes(CSV)
-    table = open_table(path)
-    assert profile(table).n_rows == 3
-    path.unlink()
-    (batch,) = complete_rows(table, ["height", "weight"])
-    assert np.array_equal(batch.values, NUMBERS)
-    assert plain_cells(batch.batch.columns[0]) == ["Ada", "Alan", "Grace"]
-
-
-def test_semicolons_and_decimal_commas_when_declared():
-    data = b"a;b\n1,5;2\n-3,25;1,0e1\n"
-    table = open_table(data, separator=";", decimal=",")
-    values = next(complete_rows(table, table.names)).values
-    assert np.array_equal(values, [[1.5, 2.0], [-3.25, 10.0]])
-
-
-@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
-def test_encodings_when_declared(encoding):
-    table = open_table("größe,b\n1,2\n".encode(encoding), encoding=encoding)
-    assert table.names == ("größe", "b")
-
-
 def test_cells_stay_as_they_came():
     table = open_table(b'id,when,x,y\n007,2020-01-01,1.50,3\n" 08","a ""b"", c",2,4\n')
     batch = next(table.batches())
     assert plain_cells(batch.columns[0]) == ["007", " 08"]
     assert plain_cells(batch.columns[1]) == ["2020-01-01", 'a "b", c']
     assert plain_cells(batch.columns[2]) == ["1.50", "2"]
-
-
-def test_to_frame_has_numbers_and_text():
-    frame = open_table(CSV).to_frame()
-    assert list(frame["name"]) == ["Ada", "Alan", "Grace"]
-    assert frame["height"].dtype == np.float64
-    assert np.isnan(frame["weight"][1])
 
 
 @pytest.mark.parametrize(
@@ -252,13 +221,6 @@ def test_all_columns_that_cannot_be_read_are_named_at_once():
         variables(table, profile(table))
 
 
-@pytest.mark.parametrize("cell", ["", " ", "NA", "n/a", "NaN", "null", "None", "#N/A", "?", None])
-def test_what_is_missing(cell):
-    values, wrong = to_numbers(["1", cell])
-    assert np.isnan(values[1])
-    assert not wrong.any()
-
-
 def test_booleans_and_dates_of_typed_files_are_not_numbers():
     day = datetime.date(2020, 1, 1)
     for data in (
@@ -274,13 +236,6 @@ def test_booleans_and_dates_of_typed_files_are_not_numbers():
 def test_nameless_first_column_is_a_row_label():
     table = open_table(b",a,b\n0,1,2\n1,3,5\n")
     assert variables(table, profile(table)) == ("a", "b")
-
-
-def test_open_binary_file_and_path_agree(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_bytes(CSV)
-    with path.open("rb") as stream:
-        assert open_table(stream).names == open_table(path).names == open_table(str(path)).names
 
 
 BAD_FILES = {
@@ -496,15 +451,6 @@ def cut_one_by_one(text):
     return lines[:end], cells[:end], sorted(notes)
 
 
-def test_records_of_several_lines_keep_their_lines(monkeypatch):
-    rows = "".join(f'"{i}","one\ntwo",{i % 7}\n' for i in range(500))
-    data = f'"a","b","c"\n{rows}\nSource: us\n'.encode()
-    monkeypatch.setattr(Limits, "record_bytes", 1000)
-    table = open_table(data, name="t.csv")
-    assert [row for batch in table.batches() for row in batch.rows] == [*range(2, 1002, 2)]
-    assert table.skipped == [(1003, "Source: us")]
-
-
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])
 @pytest.mark.parametrize("packed", [bytes, gzip.compress, zipped])
 def test_long_files_are_opened_again_for_each_pass(encoding, packed, monkeypatch, tmp_path):
@@ -550,9 +496,3 @@ def test_arrow_reads_numbers_as_they_are_spelled(texts, decimal, na):
     naive[np.isin(naive, [-9.0] if "-9" in na else [])] = np.nan
     assert np.array_equal(values, naive, equal_nan=True)
     assert np.array_equal(wrong, bad)
-
-
-def test_a_value_under_no_name_is_an_error():
-    table = open_table(b",b,\n1,2,3\n2,3,5\n", name="t.csv")
-    with pytest.raises(InvalidTableError, match="3 cells and the header names 2"):
-        list(table.batches())

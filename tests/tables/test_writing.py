@@ -135,14 +135,6 @@ def like(**options):
     return replace(Table("like", (), "line", "csv", lambda size, places: iter(())), **options)
 
 
-def test_decimal_commas_are_written_back():
-    stream = io.BytesIO()
-    writer = table_writer(stream, ["x"], path="t.csv", like=like(separator=";", decimal=","))
-    writer.write([np.array([1.5, -2.25])])
-    writer.close()
-    assert stream.getvalue() == b"x\n1,5\n-2,25\n"
-
-
 @pytest.mark.parametrize("separator", [*string.punctuation.replace('"', ""), *"0ein \t\xa7"])
 def test_another_reader_finds_the_same_cells_whatever_separates_them(separator):
     names = ["x", f"{separator}b", 'c"d', "e\rf"]
