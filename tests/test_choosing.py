@@ -11,12 +11,9 @@ from sklearn import datasets
 import conic
 from skcoral import CORAL, decorrelate, maximize_fidelity
 from skcoral.bounds.vif import proved_floor
-from skcoral.certificates import check
 from skcoral.choosing import compare_floors, floors_within
 from skcoral.data.correlation import estimate
-from skcoral.data.effects import measure_matrix
 from skcoral.data.moments import Moments
-from skcoral.exceptions import SingularCorrelationError
 
 
 def vif_of(G):
@@ -58,31 +55,6 @@ def test_the_bound_on_the_floor_holds_whatever_the_multipliers(seed):
         parts = {"vif_weights": weights, "vif_H": 0.5 * (H + H.T)}
         parts |= {"vif_roots": roots, "vif_vectors": Y}
         assert best - 1e-6 <= proved_floor(R, answer.T, parts, 1.7) < np.inf
-
-
-def test_limits_of_the_transformer_hold_on_its_outputs(wine):
-    X = wine.to_frame()
-    by_vif = CORAL(max_vif=2).fit(X)
-    assert vif_of(np.corrcoef(by_vif.transform(X).T)).max() == pytest.approx(2, abs=1e-6)
-    assert by_vif.fidelity_.min() > 0.98
-    assert "status optimal within the limit" in by_vif.summary()
-    by_pair = CORAL(max_correlation=0.3).fit(X)
-    G = np.corrcoef(by_pair.transform(X).T)
-    assert largest(G) == pytest.approx(0.3, abs=1e-6)
-    assert by_pair.result_.status == "optimal"
-    # no floor above is possible, by the least largest residual at a floor a little higher
-    above = decorrelate(X.corr(), by_pair.fidelity_.min() + 1e-5, criterion="worst")
-    assert above.lower_bound > 0.3
-    assert check(by_pair.result_, by_pair.correlation_).passed
-    assert "(proved)" in by_pair.summary()
-
-
-@pytest.mark.filterwarnings("ignore::skcoral.exceptions.SingularCorrelationWarning")
-def test_dependent_columns_have_no_finite_vif(wine):
-    X = wine.to_frame()
-    X["sum"] = X["hue"] + X["alcohol"]
-    with pytest.raises(SingularCorrelationError, match="limit on the VIF"):
-        CORAL(max_vif=2).fit(X)
 
 
 def test_comparison_is_what_each_floor_gives(wine):
@@ -199,13 +171,6 @@ def test_columns_that_others_determine_are_named_where_outputs_become_other_vari
     assert found.floor_without >= 0.7
 
 
-def test_little_correlation_needs_no_change():
-    R = named_correlations(np.random.default_rng(0).normal(size=(200, 4)))
-    found = compare_floors(R)
-    assert found.recommended.rho_min == 1.0
-    check_sentence(found, R)
-
-
 @pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")
 @pytest.mark.filterwarnings("ignore::skcoral.exceptions.SingularCorrelationWarning")
 @pytest.mark.parametrize("kind", ["total", "copies", "few rows"])
@@ -228,23 +193,6 @@ def test_dependent_columns_are_judged_by_their_correlations(kind):
     few = kind == "few rows"
     assert ("there are no more rows than columns" in told) == few
     assert ("some columns are determined by others" in told) != few
-
-
-def test_figures_are_those_that_are_measured(wine):
-    R = wine.to_frame().corr()
-    shrunk = 0.8 * R + 0.2 * np.eye(13)
-
-    def measure(result):
-        return measure_matrix(R, result.T, result.names)
-
-    found = compare_floors(shrunk, measure=measure)
-    for choice in found.choices:
-        T = decorrelate(shrunk, choice.rho_min).T
-        G = T.T @ R.to_numpy() @ T
-        G /= np.sqrt(np.outer(np.diag(G), np.diag(G)))
-        assert choice.largest_correlation == pytest.approx(largest(G), abs=1e-6)
-        assert choice.largest_vif == pytest.approx(vif_of(G).max(), rel=1e-6)
-    assert found.recommended.largest_correlation <= 0.5
 
 
 def test_a_floor_that_leaves_correlation_is_not_called_the_threshold():

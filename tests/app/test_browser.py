@@ -127,14 +127,6 @@ def fits(page):
     )
 
 
-def test_bad_upload_is_reported(upload_page):
-    page = upload_page
-    expect(page.get_by_text("Until you bring a file")).to_be_visible()
-    put(page, "junk.csv", np.random.default_rng(1).bytes(2_000_000))
-    expect(page.get_by_test_id("stAlert")).to_contain_text("junk.csv")
-    expect(page.get_by_text("Traceback")).to_have_count(0)
-
-
 def test_upload_move_and_download(people, table, server, photograph):
     page, frame = people
     R = np.corrcoef(table, rowvar=False)

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 
 from skcoral.models.files import load_model
-from skcoral.workflow import dataset
 
 
 def read(path, separator=","):
@@ -52,21 +51,6 @@ def test_wine_exact_from_the_installed_command(coral, wine, wine_csv, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["model.json", "out.csv", "report.html"]
 
 
-def test_wine_above_the_threshold(answer, wine, wine_csv, tmp_path, conic_optimum):
-    status, told = answer("fit", wine_csv, "--rho-min", "0.85", "-o", tmp_path / "out.csv")
-    assert status == 0
-    assert told["certified"]
-    assert told["objective"] == pytest.approx(conic_optimum(wine.correlation, 0.85), abs=1e-7)
-    assert told["gap"] <= 1e-7
-    assert told["written"] == [str(tmp_path / "out.csv")]
-    out = numbers(read(tmp_path / "out.csv")[1], wine.names)
-    G = np.corrcoef(out.T)
-    assert 0.5 * ((G - np.eye(13)) ** 2).sum() == pytest.approx(told["objective"], abs=1e-9)
-    fidelity = np.diag(cross(wine.data, out))
-    assert fidelity.min() >= 0.85 - 1e-9
-    assert np.allclose(fidelity, [told["fidelity"][name] for name in wine.names], atol=1e-9)
-
-
 def test_floors_by_name(answer, wine, wine_csv):
     status, told = answer(
         "fit", wine_csv, "--rho-min", "0.6", "--rho-min", "alcohol=0.97", "--rho-min", "ash=0"
@@ -76,17 +60,6 @@ def test_floors_by_name(answer, wine, wine_csv):
     assert told["rho_min"]["ash"] == 0.0
     assert told["rho_min"]["hue"] == 0.6
     assert told["fidelity"]["alcohol"] >= 0.97 - 1e-9
-
-
-def test_columns_that_pass_through_and_single_rows_are_reported(main, iris_csv, tmp_path):
-    model, one = tmp_path / "model.json", tmp_path / "one.csv"
-    status, out, _ = main("fit", iris_csv, "--model", model)
-    assert status == 0
-    assert "Columns left as they were: species." in out
-    one.write_text("".join(iris_csv.read_text().splitlines(keepends=True)[:2]))
-    status, out, _ = main("transform", one, "--model", model, "-o", tmp_path / "out.csv")
-    assert status == 0
-    assert "1 row transformed" in " ".join(out.split())
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
@@ -123,6 +96,7 @@ def test_excluded_and_chosen_columns(answer, iris_csv, tmp_path):
     )  # fmt: skip
     assert status == 0
     assert told["passed_through"] == ["sepal_width", "species"]
+    assert "Columns left as they were: sepal_width, species." in told["notes"]
     before, after = read(iris_csv)[1], read(tmp_path / "out.csv")[1]
     assert after["sepal_width"] == before["sepal_width"]
     old = numbers(before, ["petal_length"])
@@ -225,21 +199,6 @@ def test_transform_needs_the_columns_of_the_model(main, iris_csv, wine_csv, tmp_
     assert status == 3
     assert "model.json" in err
     assert not (tmp_path / "x.csv").exists()
-
-
-def test_a_table_read_in_parts_gives_the_same(main, answer, iris_csv, tmp_path, monkeypatch):
-    _, whole = answer("fit", iris_csv, "--rho-min", "0.9", "-o", tmp_path / "whole.csv")
-    monkeypatch.setattr(dataset, "IN_MEMORY", 0)
-    monkeypatch.setattr("skcoral.tables.table.BATCH_CELLS", 7 * 5)
-    _, parts = answer(
-        "fit", iris_csv, "--rho-min", "0.9", "-o", tmp_path / "parts.csv", "--report",
-        tmp_path / "r.html",
-    )  # fmt: skip
-    assert parts["objective"] == pytest.approx(whole["objective"], rel=1e-8)
-    a, b = (read(tmp_path / name)[1] for name in ("whole.csv", "parts.csv"))
-    names = list(whole["fidelity"])
-    assert np.allclose(numbers(a, names), numbers(b, names), atol=1e-9)
-    assert "No hold-out" in (tmp_path / "r.html").read_text()
 
 
 def test_an_open_gap_is_exit_status_4(main, wine_csv, tmp_path):

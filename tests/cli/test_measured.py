@@ -98,6 +98,7 @@ def test_measured_is_what_the_file_shows(answer, skewed_csv, tmp_path, goal):
         )  # fmt: skip
         case = (goal, matrix, weights)
         assert status in (0, 4), (case, told)
+        assert told["written"] == [str(out)]
         before, n_given = columns_of(skewed_csv)
         after, _ = columns_of(out)
         measured = told["measured"]
@@ -127,9 +128,12 @@ def test_measured_is_what_the_file_shows(answer, skewed_csv, tmp_path, goal):
 
 
 def test_streamed_rows_give_the_same_figures(answer, skewed_csv, tmp_path, monkeypatch):
+    page = tmp_path / "r.html"
     status, whole = answer("fit", skewed_csv, "--exclude", "w,n", "-o", tmp_path / "a.csv")
     monkeypatch.setattr(dataset, "IN_MEMORY", 0)
-    for k, extra in enumerate(([], ["-o", tmp_path / "b.csv"], ["--weights", "w"])):
+    monkeypatch.setattr("skcoral.tables.table.BATCH_CELLS", 7 * 8)
+    parts = ["-o", tmp_path / "b.csv", "--report", page]
+    for k, extra in enumerate(([], parts, ["--weights", "w"])):
         status, told = answer("fit", skewed_csv, "--exclude", "w,n", *extra)
         assert status == 0
         if k < 2:
@@ -139,6 +143,9 @@ def test_streamed_rows_give_the_same_figures(answer, skewed_csv, tmp_path, monke
         else:
             out = tmp_path / "weighted.csv"
             answer("fit", skewed_csv, "--exclude", "n", *extra, "-o", out)
+            files = (columns_of(tmp_path / name)[0] for name in ("a.csv", "b.csv"))
+            np.testing.assert_allclose(*files, atol=1e-9)
+            assert "No hold-out table: the table is large." in page.read_text("utf-8")
             w = columns_of(skewed_csv, [*NAMES, "w"])[0][:, -1]
             assert_same(told["measured"], figures(columns_of(skewed_csv)[0], columns_of(out)[0], w))
 

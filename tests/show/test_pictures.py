@@ -82,13 +82,6 @@ def test_fidelity_numbers(fitted, wine):
     assert set(legend_of(ax)) == {"CORAL", "floor", "ZCA-cor", "PCA"}
 
 
-def test_fidelity_of_a_threshold_has_no_floor(wine):
-    display = FidelityDisplay.from_result(api.threshold(wine.correlation))
-    assert display.rho_min is None
-    assert display.baselines == {}
-    display.plot()
-
-
 def test_correlation_before_and_after(fitted, wine):
     display = CorrelationDisplay.from_estimator(fitted)
     Z = (wine.data - wine.data.mean(axis=0)) / wine.data.std(axis=0)
@@ -270,17 +263,6 @@ def test_dependent_variables_leave_a_level_above_zero(threshold, criterion, leve
     assert line.get_xdata()[2 * level :].tolist() == [0.9, 0.95, 1.0]
     assert line.get_ydata()[2 * level :].tolist() == [0.75, 1.0, 2.0]
     assert line.get_ydata()[: 2 * level].tolist() == [0.75, 0.75][: 2 * level]
-
-
-@pytest.mark.filterwarnings("ignore::skcoral.exceptions.SingularCorrelationWarning")
-@pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")
-def test_frontier_of_an_estimator_with_dependent_columns():
-    X = np.random.default_rng(0).normal(size=(60, 3))
-    model = CORAL(0.8).fit(np.column_stack([X, X[:, 0] + X[:, 1]]))
-    display = FrontierDisplay.from_estimator(model, n_points=4)
-    assert display.points == {}  # the classical methods need a matrix of full rank
-    welch = 0.5 * 4 * (4 - 3) / 3
-    assert display.objective.min() == pytest.approx(welch, rel=1e-4)
 
 
 def test_lines_of_windows_do_not_cross_from_group_to_group():

@@ -460,6 +460,8 @@ class TestInChromium:
             for box in (cells.first.bounding_box(), cells.last.bounding_box()):
                 assert box["x"] >= 0
                 assert box["x"] + box["width"] <= 390
+        fits = "all => all.every(e => e.scrollWidth <= e.clientWidth)"
+        assert page.eval_on_selector_all(".fidelity tbody td:not(:first-child)", fits)
         assert page.locator(".fidelity .bar").first.is_visible()
 
 
