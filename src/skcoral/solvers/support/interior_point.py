@@ -28,7 +28,6 @@ from skcoral.solvers.support.objectives import residuals
 _SHRINK = 0.2  # of the barrier, each time that a point is centred
 _CENTERED = 0.1  # decrement, in units of the barrier, at which it shrinks
 _FIRST_BARRIER = 1e-3  # relative to the criterion
-_ROUGH_BARRIER = 1e-5  # relative to the criterion: to rank candidates
 _LAST_BARRIER = 1e-13  # absolute
 _TO_BOUNDARY = 0.99  # how far a step may go towards a bound
 
@@ -63,27 +62,12 @@ def candidate(
 
 
 @dataclass(frozen=True)
-class Intervals:
+class HalfSpaces:
     """Half-spaces ``normals · u_j ≥ offsets`` that points of the columns ``owner`` keep to."""
 
     owner: NDArray[np.intp]
     normals: Array  # (n, m)
     offsets: Array
-
-    @classmethod
-    def of(cls, caps: Caps, lower: Array, upper: Array, least: float) -> Intervals:
-        """The intervals of the coefficients of columns that are not fixed.
-
-        A column without a floor keeps its fidelity above ``least``: its sign is no longer free.
-        """
-        signed = np.flatnonzero(caps.floors == 0)
-        axis = np.zeros((len(signed), caps.m))
-        axis[:, 0] = 1.0
-        parts = [(signed, axis, np.full(len(signed), least))]
-        for sign, ends in ((1.0, lower), (-1.0, upper)):
-            i, j = np.nonzero(np.isfinite(ends) & caps.mask & (caps.floors < 1.0))
-            parts.append((j, sign * caps.axes[j, :, i], sign * ends[i, j]))
-        return cls(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def room(self, U: Array) -> Array:
         """How far inside a point is."""
@@ -95,28 +79,18 @@ def refine(
     U: Array,
     criterion: Criterion,
     *,
-    intervals: Intervals | None = None,
-    rough: bool = False,
+    within: HalfSpaces | None = None,
     max_iter: int = 300,
 ) -> Candidate:
-    """Refine one point (k, m), which is inside the intervals; never makes it worse.
-
-    A rough refinement stops early: it ranks candidates at half the cost.
-    """
-    value = candidate(caps, U, criterion).value
-    last = max(_ROUGH_BARRIER * value, _LAST_BARRIER) if rough else _LAST_BARRIER
-    none = Intervals(np.zeros(0, dtype=np.intp), np.zeros((0, caps.m)), np.zeros(0))
-    path = _Path(caps, criterion, intervals or none)
-    first = _FIRST_BARRIER * max(value, 1e-6)
-    start = _inside(caps, U) if intervals is None else U
-    state, converged = path.follow(start, first, last, max_iter)
+    """Refine one point (k, m), which is inside the half-spaces; never makes it worse."""
+    none = HalfSpaces(np.zeros(0, dtype=np.intp), np.zeros((0, caps.m)), np.zeros(0))
+    path = _Path(caps, criterion, within or none)
+    first = _FIRST_BARRIER * max(candidate(caps, U, criterion).value, 1e-6)
+    state, converged = path.follow(_inside(caps, U), first, max_iter)
     half = None
     if criterion != "squared":
         half = symmetric(caps.k, 0.5 * (state.above - state.below))
-    points = [U, state.U]
-    if intervals is None:
-        points.append(_onto_rims(caps, state.U, state.pulls))
-    ends = [candidate(caps, x, criterion, half, converged=converged and not rough) for x in points]
+    ends = [candidate(caps, x, criterion, half, converged=converged) for x in (U, state.U)]
     return min(ends, key=lambda end: end.value)
 
 
@@ -162,8 +136,8 @@ class _Step:
 class _Path:
     """The barrier problem of one criterion on the caps."""
 
-    def __init__(self, caps: Caps, criterion: Criterion, intervals: Intervals) -> None:
-        self.caps, self.worst, self.intervals = caps, criterion == "worst", intervals
+    def __init__(self, caps: Caps, criterion: Criterion, within: HalfSpaces) -> None:
+        self.caps, self.worst, self.within = caps, criterion == "worst", within
         self.squared, self.absolute = criterion == "squared", criterion == "absolute"
         self.i, self.j = np.triu_indices(caps.k, 1)
         self.slots = np.flatnonzero(caps.valid[:, 1:].ravel())
@@ -171,13 +145,13 @@ class _Path:
         self.same = self.owner[:, None] == self.owner
         self.floored = np.flatnonzero((caps.floors > 0) & (caps.floors < 1))
         # A floor is a half-space as well, whose distance is known to more digits.
-        self.bound = np.concatenate((self.floored, intervals.owner))
+        self.bound = np.concatenate((self.floored, within.owner))
         floors = np.zeros((len(self.floored), caps.m))
         floors[:, 0] = 1.0
-        self.normals = np.concatenate((floors, intervals.normals))
+        self.normals = np.concatenate((floors, within.normals))
 
-    def follow(self, U: Array, barrier: float, last: float, max_iter: int) -> tuple[_State, bool]:
-        """Follow the barrier down to ``last``; also whether the end is stationary."""
+    def follow(self, U: Array, barrier: float, max_iter: int) -> tuple[_State, bool]:
+        """Follow the barrier down; also whether the end is stationary."""
         if not len(self.slots):
             return self._fixed(U), True
         state = self._begin(U, barrier)
@@ -188,10 +162,10 @@ class _Path:
             moved = self._advance(state, step, barrier)
             state = state if moved is None else moved
             if moved is None or step.decrement < _CENTERED * barrier:
-                if barrier <= last:
+                if barrier <= _LAST_BARRIER:
                     small = step.decrement <= 1e-8 * max(float(np.abs(state.G).max()), 1e-6)
                     return state, moved is not None or small
-                barrier = max(_SHRINK * barrier, last)
+                barrier = max(_SHRINK * barrier, _LAST_BARRIER)
         return state, False
 
     def _fixed(self, U: Array) -> _State:
@@ -219,7 +193,7 @@ class _Path:
 
     def _room(self, U: Array) -> Array:
         heights = self.caps.height(U)[self.floored]
-        return np.concatenate((heights, self.intervals.room(U)))
+        return np.concatenate((heights, self.within.room(U)))
 
     def _at(self, U: Array) -> tuple[Array, Array, Array]:
         U = U / np.sqrt(np.einsum("ka,ka->k", U, U))[:, None]
@@ -356,26 +330,14 @@ def _reach(positive: Array, change: Array) -> float:
 
 
 def _inside(caps: Caps, U: Array, share: float = 1e-3) -> Array:
-    """Move points strictly inside their caps."""
+    """Move points strictly inside their caps, keeping their directions from the first axis."""
     free = (caps.floors > 0) & (caps.floors < 1)
     low = free & (caps.height(U) < share * (1.0 - caps.floors))
-    return _at_side(U, np.sqrt((1.0 - share) * caps.spread), low)
-
-
-def _onto_rims(caps: Caps, U: Array, pulls: Array) -> Array:
-    """Put the columns whose floor carries a multiplier exactly on it."""
-    free = (caps.floors > 0) & (caps.floors < 1)
-    bound = free.copy()
-    bound[free] = pulls > caps.height(U)[free]
-    return _at_side(U, np.sqrt(caps.spread), bound)
-
-
-def _at_side(U: Array, sides: Array, chosen: NDArray[np.bool_]) -> Array:
-    """Put the chosen columns at these distances from the first axis, keeping their directions."""
+    sides = np.sqrt((1.0 - share) * caps.spread[low])
     out = U.copy()
-    side = np.linalg.norm(U[chosen, 1:], axis=1)
-    out[chosen, 0] = np.sqrt((1.0 - sides[chosen]) * (1.0 + sides[chosen]))
-    out[chosen, 1:] *= (sides[chosen] / np.maximum(side, 1e-300))[:, None]
+    now = np.linalg.norm(U[low, 1:], axis=1)
+    out[low, 0] = np.sqrt((1.0 - sides) * (1.0 + sides))
+    out[low, 1:] *= (sides / np.maximum(now, 1e-300))[:, None]
     return out
 
 

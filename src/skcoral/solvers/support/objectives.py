@@ -14,8 +14,8 @@ from skcoral.solvers.support.caps import Caps
 # A loss maps residuals (S, k, k), zero on the diagonal, to values (S,) and half-gradients C with
 # dvalue = Σ_ij C_ij dG_ij.
 Loss = Callable[[Array], tuple[Array, Array]]
-# A penalty maps points (S, k, m) and the starts they belong to, to values and gradients.
-Penalty = Callable[[Array, Index], tuple[Array, Array]]
+# A penalty maps points (S, k, m) to values and gradients.
+Penalty = Callable[[Array], tuple[Array, Array]]
 
 _FIRST = 0.1  # length of the first step: a longer one leaves the valley of the start
 _PATIENCE = 15  # steps after which progress is looked at; with 8 one seed in forty more misses
@@ -88,12 +88,12 @@ def descended(
     A start ends when it gains less than ``tol``, relative to its value, in some steps.
     """
 
-    def smooth(U: Array, rows: Index) -> tuple[Array, Array, Array]:
+    def smooth(U: Array, _: Index) -> tuple[Array, Array, Array]:
         W = caps.outputs(U)
         value, slope = loss(_off_gram(W))
         gradient = caps.pull_back(2.0 * np.matmul(slope, W))
         if penalty is not None:
-            extra, extra_gradient = penalty(U, rows)
+            extra, extra_gradient = penalty(U)
             value, gradient = value + extra, gradient + extra_gradient
         # Along the spheres: the radial part would limit the length of the steps.
         gradient -= np.einsum("spm,spm->sp", gradient, U)[..., None] * U

@@ -155,7 +155,7 @@ def solve_unbounded(problem: SupportProblem) -> Solution:
     first = first[: max(1, problem.n_starts) + len(given)]
     n_random = problem.n_starts - len(first)
     found = search.run(first)
-    best = search.polish(found, only_best=n_random > 0)
+    best = search.polish(found)
     bounds.improve(best)
     if n_random > 0 and not bounds.certifies(best):
         rng = np.random.default_rng(problem.random_state)
