@@ -70,7 +70,7 @@ def test_signs_are_kept_and_cost_something(simulated):
 def test_no_worse_than_sequential_programming(simulated):
     R, mask = simulated(5, seed=6), np.ones((5, 5), dtype=bool)
     box = np.full((5, 5), -0.2), np.full((5, 5), np.inf)
-    result = solve(R, 0.9, mask, box)
+    result = solve(R, 0.9, mask, box, n_starts=20)
     assert_kept(R, mask, *box, result)
     assert result.objective <= by_slsqp(R, mask, np.full(5, 0.9), 6, box=box) + 1e-6
 
