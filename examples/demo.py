@@ -47,7 +47,7 @@ def main() -> int:
     for problem in proof.problems:
         print(f"   {problem}")
     print("   Without any correlation, every variable can keep")
-    print(f"   ρ★ = {exact.lower:.9f}, and not more than {exact.upper:.9f}.\n")
+    print(f"   ρ★ = {exact.value:.9f} and no more, proved to within {exact.gap:.0e}.\n")
     print_fidelities(
         wine.names,
         {

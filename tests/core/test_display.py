@@ -103,7 +103,7 @@ def test_pictures_of_a_fit_by_kind(kind):
 def test_summaries_hold_the_numbers(results, evil):
     R = evil.corr().to_numpy()
     th, curve, coral = results["Threshold"], results["Frontier"], results["CORAL"]
-    assert f"{th.value:.6f}" in th.summary()
+    assert f"{th.value:.9f}" in th.summary()
     everything = 0.5 * ((R - np.eye(4)) ** 2).sum()
     assert f"{everything:.6g} at a floor of 1." in curve.summary()
     assert "All points are certified." in curve.summary()

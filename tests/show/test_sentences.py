@@ -68,9 +68,10 @@ def test_a_floor_that_is_not_proved_is_the_highest_found():
 
 
 def test_thresholds():
-    assert sentences.threshold_summary(threshold(PAIR)) == (
-        "Exact decorrelation can keep every output at 0.948683 and no higher (ρ★ lies between "
-        "0.948683298 and 0.948683298).\n"
+    solved = threshold(PAIR)
+    assert sentences.threshold_summary(solved) == (
+        "Exact decorrelation can keep every output at 0.948683298 and no higher (ρ★, proved to "
+        f"within {solved.gap:.1g}).\n"
         "Bound by x0, x1; mean fidelity 0.9487, status optimal."
     )
 
@@ -105,4 +106,4 @@ def test_a_summary_says_of_which_problem_the_threshold_is(settings, start):
     said = coral.summary().splitlines()[-1]
     assert said.startswith(start)
     solved = coral.correlation_ if "covariance" in settings else X.corr()
-    assert f"at {threshold(solved).value:.6f} and no higher" in said
+    assert f"{threshold(solved).value:.9f} and no higher" in said
