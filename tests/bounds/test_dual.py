@@ -58,7 +58,7 @@ def test_large_forms(sign: int) -> None:
     for size in (1, 30, 1e4, 1e7):
         r = -1.0 / (p - 1) + sign * size * ULP / (p - 1)
         A = equal(p, r)
-        found = definite_form(Floats(2), A, 0.0)
+        found = definite_form(Floats(2), A)
         if found is not None:
             assert Fraction(1 / found.inverse[0, 0] ** 2) <= least(p, r)
             assert found.inverse_form(np.ones(p)) >= p / float(least(p, r))

@@ -10,7 +10,7 @@ import pytest
 
 from skcoral import decorrelate
 from skcoral.bounds.arithmetic import exactly
-from skcoral.bounds.frame import criterion_bound
+from skcoral.bounds.frame import from_squares
 from skcoral.certificates import check, prove
 from skcoral.solvers.support import support_from_threshold
 
@@ -157,10 +157,10 @@ def test_a_bound_below_zero_says_nothing() -> None:
             made = replace(made, weights=np.zeros(6), prices=np.zeros(6))
         assert check(made, R).lower == 0
         assert "lower bound" not in failed(made)
-    assert float(criterion_bound("worst", exactly(-1.0), 8).upper) < 1e-150
-    assert float(criterion_bound("worst", exactly(-1.0), 8).lower) == 0
-    assert float(criterion_bound("worst", exactly(28.0), 8).upper) == pytest.approx(1.0)
-    assert float(criterion_bound("squared", exactly(-1.0), 8).upper) == -1
+    assert float(from_squares("worst", exactly(-1.0), 28.0).upper) < 1e-150
+    assert float(from_squares("worst", exactly(-1.0), 28.0).lower) == 0
+    assert float(from_squares("worst", exactly(28.0), 28.0).upper) == pytest.approx(1.0)
+    assert float(from_squares("squared", exactly(-1.0), 28.0).upper) == -1
 
 
 def test_prices_of_floors_of_one() -> None:

@@ -121,13 +121,13 @@ def definite(arithmetic: Arithmetic, A: Array, radius: Array | None = None) -> D
     return Definite(factor / d[:, None], K * d[None, :], doubt)
 
 
-def definite_form(arithmetic: Arithmetic, A: Array, rounding: float) -> Definite | None:
-    """Prove that ``A`` is definite, of which each entry is known but for a relative rounding.
+def definite_form(arithmetic: Arithmetic, A: Array) -> Definite | None:
+    """Prove that ``A`` is definite, each entry of which was rounded twice.
 
     If floating-point Cholesky ends for ``A - c I``, no eigenvalue of ``A`` lies below ``c`` less
     ``(n + 2) u tr A`` (Rump, 2006); of large matrices nothing more is asked.
     """
-    n, trace, radius = len(A), float(np.trace(A)), rounding * np.abs(A)
+    n, trace, radius = len(A), float(np.trace(A)), 2 * UNIT * np.abs(A)
     if n <= _LARGE:
         return definite(arithmetic, A, radius)
     if not np.isfinite(trace):

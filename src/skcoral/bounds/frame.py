@@ -57,11 +57,18 @@ def factors_apart(A: Array, other: Array) -> float:
     return max(apart, float(np.abs(Qt.T @ Qt - np.eye(len(A))).max()))
 
 
-def criterion_bound(criterion: str, squares: Enclosure, p: int) -> Enclosure:
-    """A bound on the sum of squares as one on the criterion: no correlation exceeds one."""
-    if criterion != "worst":
+def from_squares(criterion: str, squares: Enclosure, total: Enclosure | float) -> Enclosure:
+    """What a bound of ``Σ ω r²`` says about the criterion, where the weights ω sum to ``total``.
+
+    The largest square is no less than their mean, and a sum of |r| ≤ 1 is at least that of their
+    squares and at least the root of it.
+    """
+    if criterion == "squared":
         return squares
-    return (squares.at_least(0.0) / max(p * (p - 1) / 2, 1.0)).sqrt()
+    squares = squares.at_least(0.0)
+    if criterion == "worst":
+        return (squares / total).sqrt() if float(exactly(total).lower) > 0 else exactly(0.0)
+    return squares if float(squares.lower) >= 1.0 else squares.sqrt()
 
 
 def floors_of_columns(A: Array, rho_min: Array, arithmetic: Arithmetic) -> Floors:

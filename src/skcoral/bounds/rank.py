@@ -31,7 +31,7 @@ import numpy as np
 
 from skcoral.bounds.arithmetic import WIDER, Arithmetic, Enclosure, around, down, exactly, up_to
 from skcoral.bounds.dual import Definite, definite, least_shift, part
-from skcoral.bounds.frame import criterion_bound, floors_of_columns, from_columns, from_dual, spent
+from skcoral.bounds.frame import floors_of_columns, from_columns, from_dual, from_squares, spent
 from skcoral.bounds.tradeoff import complete_square, tradeoff_bound
 from skcoral.core.arrays import Array
 from skcoral.core.solution import Certificate
@@ -210,7 +210,7 @@ def factor_bound(
             raise CertificateError("the dual point proves nothing.")
         return DualBound(bound, 2.0 * lam, _tangent(bound, lam))
     squares = from_dual(*spent(arrays, "multipliers", rho_min, A, arithmetic), p)
-    bound, slopes = criterion_bound(criterion, squares, p), 2.0 * lam
+    bound, slopes = from_squares(criterion, squares, max(p * (p - 1) / 2, 1.0)), 2.0 * lam
     if not slopes.any() and criterion == "absolute":
         bound = bound.at_least(float(p - r))  # by the projection on the null space
     if slopes.any() and criterion == "worst":

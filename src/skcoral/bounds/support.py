@@ -21,6 +21,7 @@ import scipy.linalg as sla
 from skcoral.bounds.arithmetic import UNIT, Arithmetic, Enclosure, Floats, exactly, up_to
 from skcoral.bounds.columns import Proved, proved_columns
 from skcoral.bounds.dual import definite, definite_form, least_shift, part
+from skcoral.bounds.frame import from_squares
 from skcoral.bounds.moments import MomentDual, Spheres, moment_bound, unpacked
 from skcoral.bounds.tradeoff import along, conjugate
 from skcoral.core.arrays import Array
@@ -174,7 +175,7 @@ def _lifted(
             return among * (H + np.diag(shift * np.abs(np.diag(H))))[np.ix_(at, at)]
 
         shift, proof = least_shift(
-            lambda shift: definite_form(arithmetic, form(shift), 2 * UNIT),
+            lambda shift: definite_form(arithmetic, form(shift)),
             1.0,
             "H is not positive definite on the support: it proves nothing.",
         )
@@ -196,17 +197,3 @@ def _lifted(
     short = Enclosure(low, high) - along(arithmetic, X, image)
     value: Enclosure = (short * (2.0 * lam)).total() + (gram * shifted).total()
     return ((value - up_to(rest) - penalty) / outside).at_least(0.0)
-
-
-def from_squares(criterion: str, squares: Enclosure, total: Enclosure | float) -> Enclosure:
-    """What a bound of ``Σ ω r²`` says about the criterion, where the weights ω sum to ``total``.
-
-    The largest square is no less than their mean, and a sum of |r| ≤ 1 is at least that of their
-    squares and at least the root of it.
-    """
-    if criterion == "squared":
-        return squares
-    squares = squares.at_least(0.0)
-    if criterion == "worst":
-        return (squares / total).sqrt() if float(exactly(total).lower) > 0 else exactly(0.0)
-    return squares if float(squares.lower) >= 1.0 else squares.sqrt()

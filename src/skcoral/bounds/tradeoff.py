@@ -51,13 +51,12 @@ def plain_bound(
     X: Any,
     fidelity: Array,
     defect: Any,
-    R: Any = None,
-    B: Any = None,
+    R: Any,
 ) -> float:
     """Evaluate (★) in floats, wherever the matrices lie, at any point ``X``.
 
-    ``fidelity`` holds ``b_jᵀRx_j`` and ``defect`` is ``XᵀRX - I``; without ``R`` or ``B`` these are
-    identities. The bound is ``-inf`` where the conjugate is infinite.
+    ``fidelity`` holds ``(RX)_jj`` and ``defect`` is ``XᵀRX - I``. The bound is ``-inf`` where the
+    conjugate is infinite.
     """
     if np.any(lam < 0):
         raise CertificateError(f"multipliers must not be negative, the least is {lam.min():.3g}.")
@@ -69,11 +68,9 @@ def plain_bound(
     penalty = criteria.conjugate(criterion, H, pair_weights)
     if not np.isfinite(penalty):
         return -np.inf
-    Z = plus_diagonal(X @ H, -lam) if B is None else X @ H - B * lam
-    half = solve_lower(factor, Z.T)
-    rest = inner(half if R is None else half @ R, half)
+    half = solve_lower(factor, plus_diagonal(X @ H, -lam).T)
     slack = 2.0 * float(lam @ (floors - fidelity))
-    return float(slack + inner(defect, H) - penalty - rest)
+    return float(slack + inner(defect, H) - penalty - inner(half @ R, half))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from typing import Any, Literal
 import numpy as np
 
 from skcoral.bounds.arithmetic import exactly
-from skcoral.bounds.support import from_squares, proved_bound
+from skcoral.bounds.frame import from_squares
+from skcoral.bounds.support import proved_bound
 from skcoral.core.arrays import Array, Mask
 from skcoral.core.criteria import Criterion
 from skcoral.core.linalg import gram_defect, of_unit_variance, raised_to_floors
