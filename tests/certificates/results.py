@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from skcoral import decorrelate
+from skcoral import decorrelate, maximize_fidelity
 from skcoral.core.lowrank import FactoredCorrelation
 from skcoral.datasets import make_system
 
-from . import test_singular, test_singular_budgets, test_wide
+from . import test_moments, test_singular, test_wide
 from .conftest import MAKERS, R, honest
 
 PAIRS = np.ones((8, 8)) - np.eye(8) + np.eye(8)[::-1]
@@ -22,7 +22,7 @@ BESIDE: dict[str, Any] = {
     "rank, absolute": lambda S: decorrelate(S, 0.99, criterion="absolute"),
 }
 LOW = [*(f"rank, {name}" for name in test_singular.ASKED), *BESIDE, "rank, budget"]
-KINDS = [*MAKERS, *LOW, *(f"wide, {name}" for name in test_wide.MADE)]
+KINDS = [*MAKERS, "support, moments", *LOW, *(f"wide, {name}" for name in test_wide.MADE)]
 SYSTEM = 0.1 * make_system(6) + 0.9  # residuals of about ten: the kinds "large, squared" and so on
 
 
@@ -33,12 +33,15 @@ def about(kind: str) -> tuple[Any, Any]:
         warnings.simplefilter("ignore")
         if kind in MAKERS:
             return honest(kind), R
+        if kind == "support, moments":
+            return test_moments.with_bound(("squared", 0.8))
         family, _, name = kind.partition(", ")
         if family == "large":
             return decorrelate(SYSTEM, 0.999, criterion=name), SYSTEM
         if family == "wide":
             return test_wide.MADE[name], FactoredCorrelation(test_wide.ROWS)
         if name == "budget":
-            return test_singular_budgets.made(), test_singular_budgets.R
+            few = np.corrcoef(np.random.default_rng(3).normal(size=(3, 4)).T)
+            return maximize_fidelity(few, decorrelate(few, 0.999).objective), few
         S = test_singular.R
         return BESIDE[kind](S) if kind in BESIDE else test_singular.HONEST[name], S

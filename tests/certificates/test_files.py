@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import json
-import runpy
 import subprocess
 import sys
 from dataclasses import replace
@@ -39,10 +38,8 @@ from skcoral.exceptions import CertificateError
 from . import test_wide
 from .conftest import R, verdict
 from .results import KINDS, about
+from .verifier import PROGRAM, VERIFIER, problems
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-PROGRAM = EXAMPLES / "verify_certificate.py"
-VERIFIER = runpy.run_path(str(PROGRAM))
 every = pytest.mark.parametrize("kind", KINDS)
 slow = pytest.param("wide, rank", marks=pytest.mark.slow)
 few = pytest.mark.parametrize(
@@ -63,17 +60,6 @@ def refused(kind: str, content: Any, *, rigorous: bool = False) -> bool:
         )
     except CertificateError as error:
         return bool(str(error))
-
-
-def problems(content: Any, matrix: Any) -> list[str]:
-    """What the verifier finds wrong with a file."""
-    found = VERIFIER["problems"]
-    found.clear()
-    try:
-        VERIFIER["verify"](content, matrix)
-    except (ValueError, LookupError, TypeError, ArithmeticError, AttributeError) as error:
-        found.append(str(error))
-    return list(found)
 
 
 def verifier_refuses(kind: str, content: Any) -> bool:

@@ -6,6 +6,7 @@ import contextlib
 import warnings
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skcoral import decorrelate, threshold
+from skcoral.bounds.arithmetic import Floats
+from skcoral.bounds.rank import factor_bound
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
+from skcoral.certificates.ledger import Ledger
 from skcoral.core.deficiency import Deficiency
+from skcoral.core.linalg import correlation_of_covariance
 from skcoral.core.lowrank import FactoredCorrelation
 from skcoral.core.problem import Matrix
 from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 
-from .conftest import refused, verdict, with_arrays
+from .conftest import failed, refused, verdict, with_arrays
 
 RNG = np.random.default_rng(3)
 ROWS = RNG.normal(size=(6, 8))
@@ -29,6 +34,7 @@ R = np.corrcoef(ROWS.T)
 Z = ROWS - ROWS.mean(axis=0)
 Z /= np.linalg.norm(Z, axis=0)
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+judges = pytest.mark.parametrize("judge", [check, prove])
 
 
 def by_matrix(result: Any) -> Any:
@@ -79,14 +85,6 @@ def test_a_rank_of_one() -> None:
     for result in (decorrelate(twins, 0.9), threshold(twins)):
         assert result.rank == 1
         assert parse_certificate(certificate_text(result, twins)).verify(twins).passed
-
-
-def test_the_rank(name: str) -> None:
-    result = HONEST[name]
-    for rank in (4, 6, 8, 0, None):
-        c = result.certificate
-        lie = Certificate(c.kind, c.arrays, {**c.info, "rank": rank})
-        assert refused(replace(result, certificate=lie), R)
 
 
 def test_a_factor_of_fewer_directions() -> None:
@@ -145,3 +143,148 @@ def test_wide_tables_are_checked_by_their_rows(floor: float) -> None:
     assert check(answer, FactoredCorrelation(turned)).passed
     for other in (rows[:, ::-1], rows[:-1], 1.001 * rows, rows + 1e-6):
         assert verdict(lambda r, a: check(r, FactoredCorrelation(a)), answer, other)
+
+
+@pytest.mark.parametrize(("size", "infinite"), [(0.0, False), (0.2e-10, False), (5e-10, True)])
+@pytest.mark.parametrize("criterion", ["squared", "worst"])
+def test_floors_of_one_beside_a_singular_matrix(
+    size: float, infinite: bool, criterion: Any
+) -> None:
+    """A floor of one costs nothing where its output is correlated with none, and no number else."""
+    A = HONEST["welch"].certificate.arrays["factor"]
+    B = np.zeros((6, 9))
+    B[:5, 1:], B[:5, 0], B[5, 0] = A, size * A[:, 0], np.sqrt(1 - size**2)
+    system = B.T @ B
+    np.fill_diagonal(system, 1.0)
+    result = decorrelate(system, [1.0, 1.0] + [0.999] * 7, criterion=criterion)
+    assert result.certificate.kind == {"squared": "frame", "worst": "tradeoff"}[criterion]
+    correlated = np.abs(result.correlation - np.eye(9)).max(axis=0)[:2] > 1e-10
+    assert np.isinf(result.prices[:2]).tolist() == correlated.tolist()
+    # The worst pair may leave other outputs correlated with one that need not be.
+    assert criterion == "worst" or correlated.tolist() == [infinite, True]
+    for judge in (check, prove):
+        assert judge(result, system).passed
+        assert criterion == "worst" or judge(result, FactoredCorrelation(B)).passed
+    for j, value in ((0, 0.0 if correlated[0] else np.inf), (0, 1.0), (1, 0.0), (1, 1.0)):
+        prices = result.prices.copy()
+        prices[j] = value
+        lie = replace(result, prices=prices)
+        for asked in (system, FactoredCorrelation(B))[: 1 + (criterion == "squared")]:
+            assert failed(lie, asked) == {"prices"}, (j, value)
+
+
+def test_the_worst_pair_of_a_frame() -> None:
+    """A bound on the sum of squares bounds the largest; the slope follows by the chain rule."""
+    result = HONEST["frame"]
+    c = result.certificate
+    worst = float(np.abs(np.triu(result.correlation, 1)).max())
+    bound = np.sqrt(check(result, R).lower / 28)
+    made = replace(
+        result,
+        criterion="worst",
+        certificate=Certificate("frame", c.arrays, {**c.info, "criterion": "worst"}),
+        objective=worst,
+        lower_bound=float(bound),
+        status="best_found",
+    )
+    slopes = 2 * c.arrays["multipliers"] * 0.5 * bound / check(result, R).lower
+    # numerically: the bound at raised floors
+    prices = np.where(result.rho_min >= 1, np.inf, slopes)
+    made = replace(made, prices=prices, weights=0.5 * slopes)
+    assert check(made, R).passed, check(made, R).problems
+    step = 1e-6
+    j = int(np.argmax(slopes))
+    floors = result.rho_min.copy()
+    floors[j] += step
+    raised = check(replace(made, rho_min=floors), R).lower
+    assert (raised - bound) / step == pytest.approx(slopes[j], rel=1e-4)
+    assert "prices" in verdict(check, replace(made, prices=2 * prices), R)
+
+
+def test_pair_weights_of_a_singular_matrix_prove_nothing_by_the_rank() -> None:
+    result = HONEST["welch"]
+    weights = 1 - np.eye(8)
+    made = replace(result, pair_weights=weights, lower_bound=0.0, status="best_found")
+    assert check(made, R).passed, check(made, R).problems
+    assert verdict(check, replace(made, lower_bound=1e-6), R)
+    frame = replace(HONEST["frame"], pair_weights=weights)
+    assert "not combined with pair weights" in verdict(check, frame, R)
+    anchored = replace(HONEST["frame"], anchors=np.eye(8))
+    assert "anchors" in verdict(check, anchored, R)
+
+
+def test_a_bound_on_the_worst_pair_is_not_linear_in_the_floors() -> None:
+    """It is a root of one that is: its tangent would exclude floors that are possible."""
+    rows = np.random.default_rng(0).normal(size=(3, 5))
+    S = np.corrcoef(rows.T)
+    frame = decorrelate(S, 0.999)
+    assert frame.certificate.kind == "frame"
+    certificate = replace(frame.certificate, info={**frame.certificate.info, "criterion": "worst"})
+    given = certificate, "worst", None, frame.rho_min
+    proof = factor_bound(*given, certificate.arrays["factor"], Floats(3))
+    top = proof.highest_floor(0.99, "worst", 0.999)
+    pairs, lam = 10, certificate.arrays["multipliers"]
+    squares = pairs * float(proof.bound.lower) ** 2
+    assert top == pytest.approx(0.999 + (pairs * 0.99**2 - squares) / (2 * lam.sum()), rel=1e-9)
+    tangent = 0.999 + (0.99 - float(proof.bound.lower)) / proof.slopes.sum()
+    assert tangent < top - 1e-6
+
+
+# Rank and factor, at the size of their tolerances.
+
+
+@judges
+@pytest.mark.parametrize("name", ["welch", "frame"])
+@pytest.mark.parametrize(("step", "refused"), [(4e-10, True), (0.3e-10, False)])
+def test_entries_of_the_matrix(judge: Any, name: str, step: float, refused: bool) -> None:
+    A = HONEST["welch"].certificate.arrays["factor"]
+    change = np.random.default_rng(0).normal(size=A.shape)
+    other = correlation_of_covariance((A + 1e-6 * change).T @ (A + 1e-6 * change))
+    size = 1e-6 * step / np.abs(other - R).max()
+    other = correlation_of_covariance((A + size * change).T @ (A + size * change))
+    assert np.abs(other - R).max() == pytest.approx(step, rel=0.01)
+    assert ("factor" in failed(replace(HONEST[name], R=None), other, judge)) == refused
+
+
+@judges
+@pytest.mark.parametrize(("step", "refused"), [(4e-10, True), (0.2e-10, False)])
+def test_entries_of_a_factor(judge: Any, step: float, refused: bool) -> None:
+    other = Z.copy()
+    other[0] *= 1 + step / np.abs(Z[0]).max()
+    assert ("factor" in failed(HONEST["welch"], FactoredCorrelation(other), judge)) == refused
+
+
+@judges
+@pytest.mark.parametrize(("step", "refused"), [(2e-10, True), (0.2e-10, False)])
+def test_columns_of_unit_length(judge: Any, step: float, refused: bool) -> None:
+    A = HONEST["welch"].certificate.arrays["factor"].copy()
+    A[:, 2] *= 1 + step
+    lie = with_arrays(HONEST["welch"], factor=A)
+    if refused:
+        with pytest.raises(CertificateError, match="unit length"):
+            judge(lie, R)
+    else:
+        judge(lie, R)
+
+
+@judges
+@pytest.mark.parametrize(("step", "refused"), [(3e-9, True), (2e-10, False)])
+def test_what_is_left_beside_the_rank(judge: Any, step: float, refused: bool) -> None:
+    """Along a vector of the null space; the bound for p variables is p times 1e-10."""
+    v = np.linalg.eigh(R)[1][:, 0]
+    other = correlation_of_covariance(R + step * np.outer(v, v))
+    assert ("rank" in failed(replace(HONEST["lifted"], R=None), other, judge)) == refused
+
+
+@pytest.mark.parametrize(("ratio", "counts"), [(5e-13, True), (4e-14, False)])
+def test_a_direction_that_counts(ratio: float, counts: bool) -> None:
+    """Twins and a third variable: the second eigenvalue is 4/3 of what it lacks to a triplet."""
+    r = 1 - 2.25 * ratio
+    twins = np.array([[1.0, r, 1.0], [r, 1.0, r], [1.0, r, 1.0]])
+    assert np.linalg.eigvalsh(twins)[1] == pytest.approx(3 * ratio, rel=0.05)
+    claim = SimpleNamespace(
+        rank=2, names=tuple("abc"), certificate=SimpleNamespace(info={"rank": 2})
+    )
+    ledger = Ledger(claim, twins, None, Floats(3))
+    ledger.claim_rank()
+    assert all(claim.holds for claim in ledger.claims) == counts

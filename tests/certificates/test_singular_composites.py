@@ -19,7 +19,7 @@ from skcoral.core.results import Decorrelation
 from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError, InvalidArgumentError
 
-from .test_files import problems
+from .verifier import problems
 
 # Two equal variables, in numbers that floats hold: an eigenvalue of zero, or of either sign.
 COPIES = np.array([[4, 4, 2, 1], [4, 4, 2, 1], [2, 2, 4, 2], [1, 1, 2, 4]]) / 4.0

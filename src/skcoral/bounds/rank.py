@@ -198,10 +198,8 @@ def factor_bound(
         square = np.eye(r), A, lam, part(arrays, "H", p, p)
         bound = tradeoff_bound(arithmetic, *square, floors, criterion, pair_weights)
         return DualBound(bound, 2.0 * lam, _tangent(bound, lam), of_squares=False)
-    if pair_weights is not None:
-        if lam.any() or dual.kind != "frame":
-            raise CertificateError("a frame is not combined with pair weights.")
-        return DualBound(exactly(0.0), np.zeros(p), _tangent(exactly(0.0), lam))
+    if pair_weights is not None and (lam.any() or dual.kind != "frame"):
+        raise CertificateError("a frame is not combined with pair weights.")
     if dual.kind == "rank":
         if criterion != "squared":
             raise CertificateError("the kind 'rank' is for the squared criterion.")
@@ -210,6 +208,8 @@ def factor_bound(
             raise CertificateError("the dual point proves nothing.")
         return DualBound(bound, 2.0 * lam, _tangent(bound, lam))
     squares = from_dual(*spent(arrays, "multipliers", rho_min, A, arithmetic), p)
+    if pair_weights is not None:  # Welch's bound is about equal weights
+        return DualBound(exactly(0.0), np.zeros(p), _tangent(exactly(0.0), lam))
     bound, slopes = from_squares(criterion, squares, max(p * (p - 1) / 2, 1.0)), 2.0 * lam
     if not slopes.any() and criterion == "absolute":
         bound = bound.at_least(float(p - r))  # by the projection on the null space

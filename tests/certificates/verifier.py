@@ -1,0 +1,21 @@
+"""The stand-alone verifier, called as a function."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+PROGRAM = Path(__file__).parents[2] / "examples" / "verify_certificate.py"
+VERIFIER = runpy.run_path(str(PROGRAM))
+
+
+def problems(content: Any, matrix: Any) -> list[str]:
+    """What the verifier finds wrong with a file."""
+    found = VERIFIER["problems"]
+    found.clear()
+    try:
+        VERIFIER["verify"](content, matrix)
+    except (ValueError, LookupError, TypeError, ArithmeticError, AttributeError) as error:
+        found.append(str(error))
+    return list(found)
