@@ -29,7 +29,7 @@ def test_first_view_is_wine_with_a_certificate(open_app, metric, wine, conic_opt
     said = at.success[0].value.replace("\\", "").strip().split("\n\n")
     fitted = CORAL(floor).fit(wine.to_frame())
     assert said == [f"**{fitted.measured_.headline()}**", sentences.certificate(fitted.result_)]
-    assert any("0.826231" in caption.value for caption in at.caption)
+    assert any("0.826230862" in caption.value for caption in at.caption)
     assert any("178 complete rows" in c.value.replace("\\", "") for c in at.caption)
     compared = compare_floors(wine.to_frame().corr())
     assert at.expander[0].label == f"Which floor? Try {floor:g}."
