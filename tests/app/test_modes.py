@@ -71,14 +71,14 @@ def test_floors_of_single_variables(open_app, metric, chosen, wine):
     assert metric(at, "Residual") == pytest.approx(result.objective, rel=1e-3)
 
 
-def test_budget(open_app, metric, slider, wine):
+def test_budget(open_app, metric, wine):
     at = open_app(mode="budget", budget=0.5)
     assert metric(at, "Residual") == pytest.approx(0.5, abs=1e-4)
     assert "(proved)" in at.success[0].value.replace("\\", "")
     # Two routes to the same point: the budget's floor costs the budget.
     again = api.decorrelate(wine.correlation, metric(at, "Weakest fidelity"))
     assert again.objective == pytest.approx(0.5, abs=5e-3)
-    slider(at, "Budget").set_value(0.0).run()
+    at.number_input(key="budget").set_value(0.0).run()
     assert metric(at, "Weakest fidelity") == pytest.approx(0.8262, abs=1e-4)  # the paper's ρ★
 
 

@@ -80,10 +80,7 @@ def test_what_takes_long_for_very_many_columns_is_left_out_or_refused(
     rows = np.random.default_rng(4).normal(size=(3, 12))
     pd.DataFrame(rows, columns=[f"g{j}" for j in range(12)]).to_csv(path, index=False)
     assert len(answer("inspect", path)[1]["strongest_pairs"]) == 5
-    monkeypatch.setattr("skcoral.cli.inspect._MOST_PAIRED", 11)
-    monkeypatch.setattr("skcoral.cli.inspect._MOST_COMPARED", 11)
-    monkeypatch.setattr("skcoral.cli.fit._MOST_REPORTED", 11)
-    monkeypatch.setattr("skcoral.cli.frontier._MOST_COLUMNS", 11)
+    monkeypatch.setattr("skcoral.cli.loading.MOST_COLUMNS", 11)
     status, _, errors = main("frontier", path)
     assert status == 2
     assert "there are 12" in errors

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,8 +17,6 @@ from skcoral.show import sentences
 if TYPE_CHECKING:
     from skcoral.core.results import Frontier
     from skcoral.workflow.dataset import Dataset
-
-_START = 0.1  # where a budget begins, between the least possible and what the variables have
 
 
 def choose_level(problem: Problem, curve: Frontier) -> None:
@@ -72,29 +69,19 @@ def compare(data: Dataset) -> None:
 
 
 def _choose_budget(problem: Problem, curve: Frontier) -> None:
-    now = current().budget
+    """Begin a tenth of the way from what has to remain to what the variables have."""
     everything = float(measures.residual_by("squared", problem.R, np.eye(len(problem.R))))
     # Where variables depend on each other, no budget below the lowest point of the curve is met.
     least = 0.0 if problem.deficiency is None else float(curve.objective.min())
-    # Round steps, a thousand of them or more, and an end at which nothing needs to be done.
-    digits = 3 - math.floor(math.log10(max(everything, 1e-6)))
-    step = 10.0**-digits
-    low = math.ceil(least / step) * step
-    # Uncorrelated variables have nothing left to allow; a slider needs two ends all the same.
-    top = max(math.ceil(everything / step) * step, low + step)
-    if now is None or not low <= now <= top:
-        start = round((1.0 - _START) * low + _START * top, digits)
-        now = start if now is None else min(max(now, low), top)
-        change(budget=now)
+    if current().budget is None:
+        change(budget=float(f"{0.9 * least + 0.1 * everything:.3g}"))
     bound(
-        st.slider,
+        st.number_input,
         f"Budget: {sentences.CRITERIA['squared']} allowed",
         "budget",
-        low,
-        top,
-        step=step,
-        format=f"%.{max(digits, 0)}f",
-        key=f"budget_{low:g}_{top:g}",
+        0.0,
+        step=float(f"{max(everything, 1e-6) / 50:.0e}"),
+        format="%.4g",
         help=f"The variables themselves have {everything:.4g}.",
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from skcoral.cli import console
-from skcoral.cli.loading import floors_by_name, load, notes, read_support, record
+from skcoral.cli.loading import check_columns, floors_by_name, load, notes, read_support, record
 from skcoral.cli.outputs import all_or_none, check_ending, check_output, destination
 from skcoral.cli.parser import UsageError, spelled
 from skcoral.cli.run import NOT_CERTIFIED, OK
@@ -24,8 +24,6 @@ from skcoral.workflow.dataset import Dataset
 from skcoral.workflow.fit import Fit
 from skcoral.workflow.opening import check_rows
 
-#: Columns that a report may have: it compares all pairs of them, twice, and draws a curve.
-_MOST_REPORTED = 10_000
 _LONGEST_TABLE = 60  # variables that are listed one by one
 
 
@@ -111,12 +109,8 @@ def _check_size(options: Namespace, data: Dataset) -> None:
             keep_sources=options.keep_sources,
             drop_incomplete=options.drop_incomplete,
         )
-    if options.report is not None and len(data.names) > _MOST_REPORTED:
-        raise UsageError(
-            f"{data.table.label}: a report compares all pairs of columns, and takes up to "
-            f"{_MOST_REPORTED:,} of them; there are {len(data.names):,}.\n"
-            "Leave --report out, or choose fewer columns (--columns)."
-        )
+    if options.report is not None:
+        check_columns(data, "a report", "Leave --report out")
 
 
 def _notes(fitted: Fit, options: Namespace) -> list[str]:

@@ -8,15 +8,11 @@ import numpy as np
 
 from skcoral import api
 from skcoral.cli import console
-from skcoral.cli.loading import load, notes
+from skcoral.cli.loading import check_columns, load, notes
 from skcoral.cli.outputs import all_or_none, check_ending
-from skcoral.cli.parser import UsageError
 from skcoral.cli.run import NOT_CERTIFIED, OK
 from skcoral.core.tolerances import OPTIMAL_GAP
 from skcoral.tables.writing import output_format, table_writer
-
-#: Columns whose whole curve is computed: of more, each point takes seconds.
-_MOST_COLUMNS = 10_000
 
 
 def frontier(options: Namespace) -> int:
@@ -28,12 +24,8 @@ def frontier(options: Namespace) -> int:
     files = [path for path in (plot, csv) if path is not None]
     with all_or_none(options.force, *files) as outputs:
         data = load(options)
-        if len(data.names) > _MOST_COLUMNS and not floors:
-            raise UsageError(
-                f"{data.table.label}: the whole curve takes up to {_MOST_COLUMNS:,} columns, and "
-                f"there are {len(data.names):,}.\n"
-                "Name the floors to look at (--rho-min), or choose fewer columns (--columns)."
-            )
+        if not floors:
+            check_columns(data, "the whole curve", "Name the floors to look at (--rho-min)")
         estimate = data.estimate
         with data.naming(), console.progress("Computing the curve"):
             curve = api.frontier(

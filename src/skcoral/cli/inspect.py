@@ -12,7 +12,7 @@ import numpy as np
 from skcoral import baselines
 from skcoral.choosing import MOST_CORRELATION, MOST_VIF, floors_within
 from skcoral.cli import console
-from skcoral.cli.loading import load, notes
+from skcoral.cli.loading import is_large, load, notes
 from skcoral.cli.loading import record as record_of
 from skcoral.cli.parser import arguments
 from skcoral.cli.run import NOT_CERTIFIED, OK, without
@@ -31,9 +31,6 @@ _LIMITS = {
 }
 #: r²p of systems whose floors are compared in seconds: of full rank, and of lower rank.
 _QUICK, _QUICK_SINGULAR = 5e7, 1e7
-#: Columns whose pairs are all looked at, and whose floors are compared, in seconds: the first takes
-#: time by their square, and the second as long for each of them.
-_MOST_PAIRED, _MOST_COMPARED = 20_000, 10_000
 _QUICK_LIMITS = 3e4  # of systems whose limits are solved for in seconds: up to 31 variables
 _TOO_LARGE = "So many variables take a while: coral frontier compares floors."
 
@@ -94,7 +91,7 @@ def _floors(data: Dataset, options: Namespace) -> dict[str, Any]:
     """What usual floors give, and the recommendation with its command."""
     p, deficiency = len(data.names), data.estimate.deficiency
     r = p if deficiency is None else deficiency.rank
-    if r * r * p > (_QUICK if deficiency is None else _QUICK_SINGULAR) or p > _MOST_COMPARED:
+    if r * r * p > (_QUICK if deficiency is None else _QUICK_SINGULAR) or is_large(data):
         return {"floors": [], "recommended": None, "recommendation": _TOO_LARGE}
     compared = data.floors
     floors = [{"label": choice.label, **asdict(choice)} for choice in compared.choices]
@@ -133,7 +130,7 @@ def _overview(data: Dataset) -> dict[str, Any]:
             {"pair": [data.names[i], data.names[j]], "correlation": value}
             for i, j, value in strongest_pairs(data.estimate.R, 5)
         ]
-        if len(data.names) <= _MOST_PAIRED
+        if not is_large(data)
         else [],
     }
 

@@ -17,6 +17,9 @@ from skcoral.tables.reading import open_table
 from skcoral.workflow.dataset import Dataset, Request
 from skcoral.workflow.opening import OpenedFile, open_file
 
+#: Columns whose pairs are all compared, and whose curve is computed: of more, it takes minutes.
+MOST_COLUMNS = 10_000
+
 
 def open_source(options: Namespace, *, matrix: bool | None = False) -> OpenedFile:
     """Open the file of a command and look at its columns."""
@@ -59,6 +62,20 @@ def load(options: Namespace, **uses: Any) -> Dataset:
     if options.columns:
         named["columns"] = tuple(dict.fromkeys(named["columns"] + named["include"]))
     return opened.choose(Request(**named, **uses))
+
+
+def is_large(data: Dataset) -> bool:
+    """Whether there are too many columns for what compares all pairs of them, or solves often."""
+    return len(data.names) > MOST_COLUMNS
+
+
+def check_columns(data: Dataset, what: str, remedy: str) -> None:
+    """Refuse a table with too many columns for ``what``."""
+    if is_large(data):
+        raise UsageError(
+            f"{data.table.label}: {what} takes up to {MOST_COLUMNS:,} columns, and there are "
+            f"{len(data.names):,}.\n{remedy}, or choose fewer columns (--columns)."
+        )
 
 
 def _split(values: Sequence[str] | None, known: Sequence[str]) -> tuple[str, ...]:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-import numpy as np
-
 from skcoral.cli import console
 from skcoral.cli.loading import load, notes
 from skcoral.cli.loading import record as record_of
 from skcoral.cli.run import NOT_CERTIFIED, OK
 from skcoral.core.results import Threshold
-from skcoral.show import sentences
 
 
 def threshold(options: Namespace) -> int:
@@ -35,25 +32,22 @@ def threshold(options: Namespace) -> int:
 
 def describe_threshold(th: Threshold) -> dict[str, Any]:
     """The threshold with its certificate, for machines."""
-    order = np.argsort(-th.weights, kind="stable")
     return {
         "value": th.value,
         "lower": th.lower,
         "upper": th.upper,
         "gap": th.gap,
         "certified": th.status == "optimal",
-        "binding": [th.names[j] for j in order if th.weights[j] > 0],
+        "binding": list(th.binding),
         "weights": dict(zip(th.names, th.weights.tolist(), strict=True)),
     }
 
 
 def say_threshold(th: Threshold) -> None:
     """Print the threshold and its bounds, and the variables that bind it."""
-    certified = th.status == "optimal"
-    binding = console.listing(describe_threshold(th)["binding"], 2)
-    proved = "Certified" if certified else "NOT certified"
-    said = f"{sentences.threshold(th)} {proved}; bound by {binding}."
-    console.say(said, "green" if certified else "red")
+    said, *more = th.summary().splitlines()
+    console.say(said, "green" if th.status == "optimal" else "red")
+    console.say_each(more)
 
 
 def weight_text(weight: float) -> str:

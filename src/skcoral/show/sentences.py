@@ -154,7 +154,7 @@ def of_threshold(result: Decorrelation) -> str:
 
 def threshold_summary(th: Threshold) -> str:
     """What the threshold says, what binds it, and its status: one line each."""
-    shown = listing([shortened(name) for name in th.binding], 6, quote="")
+    shown = listing([shortened(name) for name in th.binding], 3, quote="")
     status = "optimal" if th.status == "optimal" else "best found"
     binding = f"Bound by {shown}; mean" if shown else "Mean"
     return (
