@@ -54,7 +54,7 @@ numpydoc_xref_aliases = {
         "core.results.": ["Threshold", "Decorrelation", "Frontier", "Certificate"],
         "choosing.": ["FloorComparison", "Choice"],
         "certificates.": ["Check", "CertificateFile", "Claim"],
-        "solvers.support.": ["DegreesOfFreedom", "Exactness"],
+        "solvers.support.": ["Exactness"],
         "baselines.": ["Baseline"],
         "data.correlation.": ["CorrelationEstimate"],
         "stability.": ["Holdout", "Bootstrap", "ConfidentFloors", "Influence"],

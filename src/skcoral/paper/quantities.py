@@ -17,7 +17,6 @@ from skcoral.core.measures import fidelity, residual, residual_by
 from skcoral.core.results import Decorrelation
 from skcoral.paper.bounds import subset_bound, trace_bound, zca_bound
 from skcoral.paper.study import matrix, solved, support, supported, system_of
-from skcoral.solvers.support.pattern import degrees_of_freedom
 
 #: The floors that the paper's timed frontier consists of.
 TIMED_FLOORS = (0.50, 0.70, 0.85, 0.95, 0.99)
@@ -171,10 +170,10 @@ QUANTITIES: Mapping[str, Recipe] = {
     "support_density": _of_support(
         lambda mask: 100 * (mask.sum() - len(mask)) / (mask.size - len(mask))
     ),
-    "support_free": _of_support(lambda mask: degrees_of_freedom(mask).free),
-    "support_zeros": _of_support(lambda mask: degrees_of_freedom(mask).zeros),
-    "rotation_dimension": _of_support(lambda mask: degrees_of_freedom(mask).rotations),
-    "decorrelation_equations": _of_support(lambda mask: degrees_of_freedom(mask).equations),
+    "support_free": _of_support(np.count_nonzero),
+    "support_zeros": _of_support(lambda mask: mask.size - mask.sum()),
+    "rotation_dimension": _of_support(lambda mask: len(mask) * (len(mask) - 1) / 2),
+    "decorrelation_equations": _of_support(lambda mask: len(mask) * (len(mask) + 1) / 2),
     "sparse_nonzeros": _of_sparse_pca(lambda R, baseline: np.count_nonzero(baseline.T)),
     "sparse_max_residual": _of_sparse_pca(lambda R, baseline: residual_by("worst", R, baseline.T)),
     "sparse_mean_residual": _of_sparse_pca(lambda R, baseline: mean_residual(R, baseline.T)),

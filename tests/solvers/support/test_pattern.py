@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse
 
 from skcoral.exceptions import InvalidArgumentError
-from skcoral.solvers.support import degrees_of_freedom, pattern, support_from_threshold
+from skcoral.solvers.support import pattern, support_from_threshold
 
 NAMES = ("a", "b", "c", "d")
 WANTED = np.array([[1, 1, 0, 0], [0, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]], dtype=bool)
@@ -89,11 +89,6 @@ def test_threshold_keeps_labels_and_the_diagonal(simulated):
     np.testing.assert_array_equal(support_from_threshold(R, 2.0), np.eye(5, dtype=bool))
     with pytest.raises(InvalidArgumentError, match="at least 0"):
         support_from_threshold(R, -0.1)
-
-
-def test_the_papers_count(paper_system):
-    counts = degrees_of_freedom(paper_system[1])
-    assert (counts.free, counts.zeros, counts.rotations, counts.equations) == (110, 214, 153, 171)
 
 
 def test_lists_of_zeros_and_ones_are_masks_and_tuples_are_edges():

@@ -2,19 +2,12 @@
 
 from skcoral.solvers.support.exactness import Exactness, exactness
 from skcoral.solvers.support.floor import SupportFloor, support_floor
-from skcoral.solvers.support.pattern import (
-    DegreesOfFreedom,
-    degrees_of_freedom,
-    pattern,
-    support_from_threshold,
-)
+from skcoral.solvers.support.pattern import pattern, support_from_threshold
 from skcoral.solvers.support.solver import solve_support
 
 __all__ = [
-    "DegreesOfFreedom",
     "Exactness",
     "SupportFloor",
-    "degrees_of_freedom",
     "exactness",
     "pattern",
     "solve_support",

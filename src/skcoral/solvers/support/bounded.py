@@ -87,17 +87,15 @@ def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Soluti
     if np.all((lower <= free.T) & (upper >= free.T)):
         return free
     space = replace(problem.space, floors=np.maximum(problem.space.floors, _POSITIVE))
-    warm = problem.warm_starts()
-    stack = np.concatenate((np.stack((free.T, safe)), warm))
     rng = np.random.default_rng(problem.random_state)
     drawn = random_starts(space, max(problem.n_starts - 2, 0), rng)
-    starts = space.onto_caps(np.concatenate((space.points(stack), drawn)))
+    starts = space.onto_caps(np.concatenate((space.points(np.stack((free.T, safe))), drawn)))
     points = _penalised(space, starts, lower, upper, criterion)
     ends = Found.of(points, criteria.values(criterion, residuals(space, points)))
     ends_T = space.transform(ends.points[distinct(ends.values, _REPAIRED)])
-    near = [_repaired(columns, T, floors) for T in ends_T]
-    candidates = [safe, *[w for w in warm if _inside(problem, w, lower, upper)]]
-    candidates += [T for T in near if T is not None]
+    known = () if problem.warm is None else (problem.warm,)
+    near = [_repaired(columns, T, floors) for T in (*known, *ends_T)]
+    candidates = [safe, *(T for T in near if T is not None)]
     candidates.sort(key=lambda T: residual_by(criterion, R, T))
     if mask.sum() <= _LARGEST_NEWTON:
         for T in candidates[:_REFINED]:
@@ -122,14 +120,6 @@ def _repaired(columns: Sequence[Column], T: Array, floors: Array) -> Array | Non
     near = [column.repaired(t, rho) for column, t, rho in zip(columns, T.T, floors, strict=True)]
     feasible = [t for t in near if t is not None]
     return np.column_stack(feasible) if len(feasible) == len(columns) else None
-
-
-def _inside(problem: SupportProblem, T: Array, lower: Array, upper: Array) -> bool:
-    return bool(
-        np.all((lower <= T) & (upper >= T))
-        and np.all(problem.fidelity(T) >= problem.floors)
-        and np.allclose(np.einsum("ij,ij->j", T, problem.R @ T), 1.0, rtol=0, atol=1e-12)
-    )
 
 
 def _penalised(

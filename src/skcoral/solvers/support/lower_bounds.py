@@ -53,7 +53,7 @@ def moment_arrays(
     space: Caps, criterion: Criterion, goal: float, tell: Callable[[float], bool]
 ) -> Arrays:
     """The dual point of second-order moments, looked for until its squares reach ``goal``."""
-    dual = bound_by_moments(Relaxation(space, worst=criterion == "worst"), goal, tell).dual
+    dual = bound_by_moments(Relaxation(space, worst=criterion == "worst"), goal, tell)
     return {
         "S": dual.S,
         "weights": dual.weights,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,27 +33,17 @@ _STALLED = 3e-4
 _EQUATIONS = 1e-6
 
 
-@dataclass(frozen=True)
-class MomentBound:
-    """A dual point and its bound, in the units of squares, before rounding is paid for."""
-
-    value: float
-    dual: MomentDual
-
-
 def bound_by_moments(
     relaxation: Relaxation,
     goal: float,
     tell: Callable[[float], bool],
-    *,
-    seconds: float | None = None,
-) -> MomentBound:
+) -> MomentDual:
     """Maximise the bound until it reaches ``goal``, the value of the best transformation known.
 
     ``tell`` is given the best bound from time to time, and ends the search by returning True; so
     does the processor time.
     """
-    end = time.process_time() + (TIME_LIMIT if seconds is None else seconds)
+    end = time.process_time() + TIME_LIMIT
     objective = relaxation.objective()
     constants = relaxation.blocks(np.zeros((relaxation.N, relaxation.N)))
     shift = relaxation.free_parts(*relaxation.collected(constants))
@@ -88,8 +77,7 @@ def bound_by_moments(
             penalty *= factor
             state = [P + (V - P) / factor for P, V in zip(cone, state, strict=True)]
         previous = cone
-    value, S, weights, duals = best
-    return MomentBound(value, relaxation.in_products(S, weights, duals))
+    return relaxation.in_products(*best[1:])
 
 
 def _least_squares(relaxation: Relaxation, right: Array, scale: Array, start: Array) -> Array:

@@ -198,10 +198,7 @@ def support_from_threshold(R: Any, threshold: float = 0.15) -> Any:
            [1, 1, 0],
            [0, 0, 1]])
     """
-    if not (isinstance(threshold, int | float | np.number) and threshold >= 0):
-        raise InvalidArgumentError(
-            f"threshold must be a number of at least 0; got {shown_value(threshold)}."
-        )
+    check_number("threshold", threshold, "a number of at least 0", lambda v: v >= 0)
     values = np.asarray(R, dtype=np.float64)
     if values.ndim != 2 or values.shape[0] != values.shape[1]:
         raise InvalidArgumentError(
@@ -214,60 +211,18 @@ def support_from_threshold(R: Any, threshold: float = 0.15) -> Any:
     return mask
 
 
-@dataclass(frozen=True)
-class DegreesOfFreedom:
-    """The counts that say what a support leaves free; a diagnostic, not a proof.
-
-    Attributes
-    ----------
-    free : int
-        Coefficients that may differ from zero.
-    zeros : int
-        Coefficients that are zero by construction.
-    rotations : int
-        Dimension of the family of exact decorrelators: p(p−1)/2 for p outputs.
-    equations : int
-        The k(k+1)/2 scalar equations of ``TᵀRT = I`` for k outputs.
-
-    Examples
-    --------
-    >>> counts = degrees_of_freedom(pattern({"b": ["a"]}, ["a", "b", "c"]))
-    >>> counts.free, counts.zeros
-    (4, 5)
-    """
-
-    free: int
-    zeros: int
-    rotations: int
-    equations: int
-
-
-def degrees_of_freedom(mask: Mask) -> DegreesOfFreedom:
-    """Count free coefficients, structural zeros, rotations and equations of a support.
-
-    Examples
-    --------
-    >>> degrees_of_freedom(np.eye(3, dtype=bool))
-    DegreesOfFreedom(free=3, zeros=6, rotations=3, equations=6)
-    """
-    p, k = mask.shape
-    free, equations = int(mask.sum()), k * (k + 1) // 2
-    return DegreesOfFreedom(free, p * k - free, p * k - equations, equations)
-
-
 def _position(variable: Any, names: tuple[str, ...]) -> int:
-    if isinstance(variable, str) or variable in names:
-        if str(variable) in names:
-            return names.index(str(variable))
-    elif isinstance(variable, int | np.integer) and not isinstance(variable, bool):
+    if isinstance(variable, int | np.integer) and not isinstance(variable, bool):
         if 0 <= variable < len(names):
             return int(variable)
         raise InvalidArgumentError(
             f"position {variable} is outside 0…{len(names) - 1} in the support."
         )
-    raise InvalidArgumentError(
-        f"The support names {variable!r}; the variables are {listing(names)}."
-    )
+    if str(variable) not in names:
+        raise InvalidArgumentError(
+            f"The support names {variable!r}; the variables are {listing(names)}."
+        )
+    return names.index(str(variable))
 
 
 def _is_nested_mask(support: Any, shape: tuple[int, int]) -> bool:

@@ -180,27 +180,20 @@ def distinct(values: Array, count: int) -> NDArray[np.intp]:
     return np.asarray(chosen, dtype=np.intp)
 
 
-def structured_starts(space: Caps, B: Array, warm: Array, memory: Memory) -> Array:
-    """Points (S, k, m): warm ones, then the anchors and masked exact decorrelators of them.
+def structured_starts(space: Caps, B: Array, memory: Memory, warm: Array | None) -> Array:
+    """Points (S, k, m): masked exact decorrelators, and the anchors ``B``, of unit length.
 
-    In this order: the given transformations; a Cholesky factor of R⁻¹ that fits the support, if
-    there is one; the exact decorrelator with the best mean fidelity under the floors, or the one
-    with the best common fidelity; the anchors; ZCA-cor; Cholesky factors in input order and
-    backwards. ``B`` are the anchors, of unit length.
+    In this order: a given transformation; a Cholesky factor of R⁻¹ that fits the support, if there
+    is one; the exact decorrelator with the best mean fidelity under the floors, or the one with the
+    best common fidelity; the anchors.
     """
-    candidates = list(warm)
     fitting = cholesky_within(space.R, space.mask) if space.k == space.p else None
-    if fitting is not None:
-        candidates.append(fitting[0])
+    candidates = [] if warm is None else [warm]
+    candidates += [] if fitting is None else [fitting[0]]
     C = B.T @ space.R @ B
-    values, vectors = np.linalg.eigh(C)
     exact = best_exact(C, np.minimum(space.floors, 1.0 - 1e-9))
     candidates.append(B @ np.asarray((exact if exact.feasible else kept_threshold(C, memory)).T))
     candidates.append(B)
-    candidates.append(B @ (vectors / np.sqrt(values)) @ vectors.T)
-    candidates.append(B @ np.linalg.inv(np.linalg.cholesky(C)).T)
-    backwards = np.linalg.cholesky(C[::-1, ::-1])[::-1, ::-1]
-    candidates.append(B @ np.linalg.inv(backwards).T)
     return space.points(np.stack(candidates))
 
 

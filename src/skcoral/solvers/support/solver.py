@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -53,7 +52,7 @@ class SupportProblem:
     n_starts: int = 100
     random_state: int | np.random.Generator | None = 0
     callback: Callback | None = None
-    warm: Array | Sequence[Array] | None = None
+    warm: Array | None = None
     memory: Memory = field(default_factory=Memory)
     proof: Proof = "quick"
 
@@ -72,13 +71,6 @@ class SupportProblem:
     def fidelity(self, T: Array) -> Array:
         """Correlations of the outputs with their anchors."""
         return fidelity(self.R, T, anchors=self.anchors)
-
-    def warm_starts(self) -> Array:
-        """Given transformations as one array of shape (n, p, k)."""
-        if self.warm is None:
-            return np.zeros((0, *self.mask.shape))
-        stack = np.asarray(self.warm, dtype=np.float64)
-        return stack[None] if stack.ndim == 2 else stack
 
 
 def solve_support(
@@ -112,9 +104,9 @@ def solve_support(
         ``names`` of the outputs; where they are not the variables themselves, their ``anchors`` of
         shape (p, k) and the names of the ``sources``; and as in :func:`skcoral.decorrelate`
         ``criterion``, ``tol``, ``max_iter`` (gradient steps per route), ``n_starts`` (at most,
-        structured ones included), ``random_state`` and ``callback``. ``warm`` are transformations
-        to start from as well, such as the solution for a smaller support or higher floors; the
-        answer is never worse than any of them that is feasible. ``memory`` keeps ρ★ of the
+        structured ones included), ``random_state`` and ``callback``. ``warm`` is a
+        transformation to start from as well, such as the solution for a smaller support or higher
+        floors; where it is feasible, the answer is never worse. ``memory`` keeps ρ★ of the
         anchors. ``proof`` is "quick" or "moments", which looks for a better bound where the gap is
         open.
 
@@ -151,9 +143,7 @@ def solve_unbounded(problem: SupportProblem) -> Solution:
     progress = Progress(problem.callback)
     search = Search(space, problem.criterion, problem.max_iter, progress)
     bounds = BestBound(problem, progress)
-    given = problem.warm_starts()
-    first = structured_starts(space, B, given, problem.memory)
-    first = first[: max(1, problem.n_starts) + len(given)]
+    first = structured_starts(space, B, problem.memory, problem.warm)[: problem.n_starts]
     n_random = problem.n_starts - len(first)
     found = search.run(first)
     best = search.polish(found)
