@@ -277,11 +277,6 @@ def test_names_that_tables_keep_for_themselves(bring, table):
     assert at.metric
 
 
-def test_hostile_file_name_in_an_error(bring):
-    at = bring("![f](http://e.vil/p.png).csv", b"")
-    assert "](http" not in at.error[0].value
-
-
 FRAME = pd.DataFrame(
     np.random.default_rng(6).normal(size=(60, 4)) @ np.random.default_rng(7).normal(size=(4, 4)),
     columns=["growth", "exports", "debt", "wages"],

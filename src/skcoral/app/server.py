@@ -24,7 +24,8 @@ OPTIONS = (
     "--server.maxUploadSize=25",
     "--theme.light.primaryColor=#1c74a8",
     "--theme.dark.primaryColor=#4aa8dc",
-    "--theme.dark.backgroundColor=#14181d",  # the paper of the pictures
+    "--theme.dark.backgroundColor=#14181d",  # paper and wash of the pictures and the report
+    "--theme.dark.secondaryBackgroundColor=#1c2229",
 )
 _ANYWHERE = ("0.0.0.0", "::")
 
