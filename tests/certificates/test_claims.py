@@ -96,7 +96,8 @@ def lies_about(name: str, result: Any, matrix: Any) -> Lies:
         yield from moved(result, name, {step: wrong for step, wrong in steps.items() if step})
     elif name == "goal" and goal == "Budget":
         top, spent = result.goal.rho_upper, float(result.objective)
-        budgets = {spent - 5e-9 * scale: True} if spent > 1e-6 else {}
+        sides = {5e-9: True, 0.5e-9: False}
+        budgets = {spent - by * scale: wrong for by, wrong in sides.items() if spent > 1e-6}
         yield from with_goal(result, "budget", {"budget": budgets})
         below = {top - 5e-9: True} if top < 1 else {}
         yield from with_goal(result, "largest floor", {"rho_upper": below})
@@ -109,19 +110,9 @@ def lies_about(name: str, result: Any, matrix: Any) -> Lies:
         yield from with_goal(result, "largest floor", {"rho_upper": tops})
 
 
-NAMES = [
-    "fidelity",
-    "correlation",
-    "objective",
-    "lower",
-    "upper",
-    "tol",
-    "prices",
-    "weights",
-    "goal",
-]
+OWN = {"upper": "threshold", "tol": "threshold", "goal": "budget|vif"}  # numbers of few kinds
+NAMES = ["fidelity", "correlation", "objective", "lower", "prices", "weights", *OWN]
 ALL = [*KINDS, *LARGE]
-OWN = {"lower": "threshold", "upper": "threshold", "tol": "threshold", "goal": "budget|vif"}
 
 
 def is_quick(i: int, name: str, j: int, kind: str) -> bool:

@@ -256,20 +256,6 @@ def test_another_matrix_that_is_nearly_the_same() -> None:
 # Every term of every inequality: without it, one of these would pass.
 
 
-def test_an_indefinite_matrix_proves_nothing() -> None:
-    """With two signs of H in different directions the formula gives whatever is wanted."""
-    wine = np.asarray(load_wine().correlation)
-    result = decorrelate(wine, 0.9)
-    H = result.certificate.arrays["H"].copy()
-    values, vectors = np.linalg.eigh(H)
-    for k in (0, 5, 12):
-        flipped = vectors * np.where(np.arange(13) == k, -values, values) @ vectors.T
-        lie = with_arrays(result, H=flipped)
-        for judge in (check, prove):
-            with pytest.raises(CertificateError, match="positive definite"):
-                judge(lie, wine)
-
-
 @pytest.mark.parametrize("criterion", ["worst", "absolute"])
 def test_a_point_outside_the_conjugates_domain(criterion: Any) -> None:
     """λ and H made larger together raise the bound in proportion, unless they are pulled back."""
@@ -302,14 +288,6 @@ def test_both_terms_of_the_trace_bound(judge: Any) -> None:
         low = replace(lie, upper=float(fidelity.min()) + 1e-12)
         assert not judge(low, wine).passed
         assert judge(lie, wine).upper >= fidelity.mean() - 1e-12
-
-
-def test_floors_in_the_bound_are_those_claimed() -> None:
-    """Lower floors than the certificate was made for give a lower bound."""
-    for kind in ("squared", "support", "anchors"):
-        result = honest(kind)
-        lie = replace(result, rho_min=result.rho_min - 1e-6)
-        assert {"lower bound", "status"} <= failed(lie)
 
 
 def test_systems_of_every_size_keep_their_digits() -> None:

@@ -162,7 +162,7 @@ def test_every_number_of_a_claim(kind: str, count: int) -> None:
             field, value = path[1] if path[0] == "result" else path[0], at(file["content"], path)
             size = MATTERS.get(path[-1] if path[-1] in MATTERS else field, 3e-9)
             size *= max(1.0, abs(value))
-            steps = [size, -size, 0.5] if count > 1 else [size, -size]
+            steps = [size, -size, 0.5 * max(1.0, abs(value))] if count > 1 else [size, -size]
             if field == "rho_min":  # lower floors that do not bind are another truth
                 steps = [float(slack[path[-1]]) + 2e-9, float(slack[path[-1]]) + 0.1]
             elif path[-1] == "rho_upper":  # a bound that is higher than proved is true

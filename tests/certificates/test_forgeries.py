@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
+import flint
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skcoral import decorrelate, threshold
-from skcoral.certificates import check, prove
+from skcoral import decorrelate, frontier, threshold
+from skcoral.bounds.arithmetic import PRECISION
+from skcoral.certificates import check, checking, prove
 from skcoral.certificates.certify import certify_threshold
+from skcoral.core.lowrank import FactoredCorrelation
 from skcoral.core.problem import Settings
 from skcoral.core.solution import Certificate
 from skcoral.datasets import load_wine, make_system
 from skcoral.exceptions import CertificateError, NotCertifiedWarning
 from skcoral.solvers.exact import solve_threshold
 
+from . import test_singular
 from .conftest import MAKERS, MASK, R, honest, refused, verdict, with_arrays
 from .results import KINDS, about
 
@@ -227,3 +232,50 @@ def test_an_early_end_is_proved_for_what_it_is() -> None:
     for judge in (check, prove):
         assert judge(early, wine).passed
         assert 1e-4 < judge(early, wine).gap < 1e-1
+
+
+def test_balls_are_precise_while_they_prove_and_no_longer() -> None:
+    before = flint.ctx.prec
+    with patch.object(checking, "_checked", lambda *_: flint.ctx.prec):
+        assert (prove(honest("squared"), R), flint.ctx.prec) == (PRECISION, before)
+    assert prove(honest("squared"), R).rigorous
+
+
+def test_a_matrix_or_a_factor() -> None:
+    frame, rows_of = test_singular.HONEST["frame"], FactoredCorrelation(test_singular.Z)
+    assert check(frame, rows_of).passed
+    for value in (np.nan, np.inf):
+        rows = test_singular.Z.copy()
+        rows[1, 2] = value
+        with pytest.raises(CertificateError, match="not finite"):
+            check(frame, FactoredCorrelation(rows))
+    for names in (("a",) * 8, list(frame.names), tuple(range(8))):
+        with pytest.raises(CertificateError, match="names"):
+            check(
+                frame.__class__(**{**vars(frame), "names": names}),
+                FactoredCorrelation(test_singular.Z),
+            )
+    with pytest.raises(CertificateError, match="rank below p; give R"):
+        check(honest("squared"), FactoredCorrelation(np.eye(6)))
+
+
+def test_results_that_are_kept_as_factors_are_judged_by_one() -> None:
+    wide, matrix = about("wide, frame")
+    factored = replace(honest("squared"), correlation=FactoredCorrelation(np.eye(6)))
+    for result, asked in ((wide, matrix.toarray()), (factored, R)):
+        with pytest.raises(CertificateError, match="judged with a FactoredCorrelation"):
+            check(result, asked)
+
+
+def test_results_and_matrices_that_do_not_belong_together() -> None:
+    arrays = {"multipliers": np.ones(6), "H": np.eye(6)}
+    other = Certificate("tradeoff", arrays, {"criterion": None})
+    for result, matrix, told in (
+        ("result", R, "Threshold or a Decorrelation"),
+        (frontier(R, [0.9]), R, "Frontier.*result_"),
+        (replace(honest("squared"), R=None), np.ones((6, 6)), "R is singular"),
+        (replace(honest("threshold"), certificate=other), R, "'tradeoff'.*Threshold"),
+    ):
+        for judge in (check, prove):
+            with pytest.raises(CertificateError, match=told):
+                judge(result, matrix)
