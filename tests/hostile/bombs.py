@@ -15,32 +15,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from workbooks import workbook as plain_workbook
+
 Make = Callable[[int], bytes]
 
 
 def workbook(sheet: bytes, strings: bytes = b"", *, extra: dict[str, bytes] | None = None) -> bytes:
     """A workbook with one sheet given as XML (inside ``sheetData``)."""
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    package = "http://schemas.openxmlformats.org/package/2006/relationships"
-    types = "http://schemas.openxmlformats.org/package/2006/content-types"
-    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
-    kinds = {"workbook": "sheet.main", "worksheets/sheet1": "worksheet"}
-    kinds["sharedStrings"] = "sharedStrings"
-    listed = "".join(
-        f'<Override PartName="/xl/{name}.xml" ContentType="{kind}.{what}+xml"/>'
-        for name, what in kinds.items()
-    )
-    parts = {
-        "[Content_Types].xml": f'<Types xmlns="{types}">{listed}</Types>'.encode(),
-        "_rels/.rels": f'<Relationships xmlns="{package}"><Relationship Id="r" '
-        f'Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>'.encode(),
-        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets>'
-        '<sheet name="s" sheetId="1" r:id="rId1"/></sheets></workbook>'.encode(),
-        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}">'
-        f'<Relationship Id="rId1" Type="{office}/worksheet" Target="worksheets/sheet1.xml"/>'
-        f'<Relationship Id="rId2" Type="{office}/sharedStrings" Target="sharedStrings.xml"/>'
-        "</Relationships>".encode(),
+    with zipfile.ZipFile(io.BytesIO(plain_workbook([["text"]]))) as plain:
+        parts = {name: plain.read(name) for name in plain.namelist()}
+    parts |= {
         "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{main}"><sheetData>'.encode()
         + sheet
         + b"</sheetData></worksheet>",
