@@ -112,8 +112,19 @@ def _in_memory(data: bytes, label: str) -> Source:
 def unpacked(stream: BinaryIO, label: str) -> Iterator[Any]:
     """Read a text file through the decompression that its first bytes call for."""
     try:
-        with _content(stream, label) as content:
-            yield content
+        head = stream.read(4)
+        stream.seek(0)
+        if head.startswith(GZIP):
+            with gzip.GzipFile(fileobj=stream) as content:
+                yield content
+        elif head.startswith(ZIP):
+            with (
+                zipfile.ZipFile(stream) as archive,
+                archive.open(_one_file(archive, label)) as file,
+            ):
+                yield file
+        else:
+            yield stream
     except _DAMAGED as error:
         raise InvalidTableError(
             f"{label}: the file cannot be decompressed or read to its end ({error}).\n"
@@ -121,30 +132,20 @@ def unpacked(stream: BinaryIO, label: str) -> Iterator[Any]:
         ) from error
 
 
-@contextlib.contextmanager
-def _content(stream: BinaryIO, label: str) -> Iterator[Any]:
-    head = stream.read(4)
-    stream.seek(0)
-    with contextlib.ExitStack() as opened:
-        content: Any = stream
-        if head.startswith(GZIP):
-            content = opened.enter_context(gzip.GzipFile(fileobj=stream))
-        elif head.startswith(ZIP):
-            archive = opened.enter_context(zipfile.ZipFile(stream))
-            # Macs add notes on each file.
-            files = [
-                entry
-                for entry in archive.infolist()
-                if not entry.is_dir() and not entry.filename.startswith("__MACOSX/")
-            ]
-            if len(files) != 1:
-                raise InvalidTableError(
-                    f"{label}: the zip archive holds {len(files)} files, and one is wanted.\n"
-                    "Unpack it and name the file."
-                )
-            if files[0].flag_bits & 1:
-                raise InvalidTableError(
-                    f"{label}: the zip archive is encrypted.\nUnpack it with its password first."
-                )
-            content = opened.enter_context(archive.open(files[0]))
-        yield content
+def _one_file(archive: zipfile.ZipFile, label: str) -> zipfile.ZipInfo:
+    # Macs add notes on each file.
+    files = [
+        entry
+        for entry in archive.infolist()
+        if not entry.is_dir() and not entry.filename.startswith("__MACOSX/")
+    ]
+    if len(files) != 1:
+        raise InvalidTableError(
+            f"{label}: the zip archive holds {len(files)} files, and one is wanted.\n"
+            "Unpack it and name the file."
+        )
+    if files[0].flag_bits & 1:
+        raise InvalidTableError(
+            f"{label}: the zip archive is encrypted.\nUnpack it with its password first."
+        )
+    return files[0]
