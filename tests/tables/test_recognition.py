@@ -77,6 +77,8 @@ def test_notes_with_separators_stand_below_a_blank_line():
         profile(open_table((rows + "Source: us, tables 1, 2, 3\n").encode(), name="t.csv"))
     with pytest.raises(InvalidTableError, match="line 6 has 2 cells"):
         profile(open_table((rows + "\n9,5\n").encode(), name="t.csv"))
+    with pytest.raises(InvalidTableError, match="line 7 has 2 cells"):
+        profile(open_table((rows + "\n7,7,9\nSee also: us, them\n").encode(), name="t.csv"))
 
 
 @pytest.mark.parametrize("ruler", ["__________", "---", "=====;;"])
@@ -203,6 +205,7 @@ VARIABLES = {
     "weight": np.random.default_rng(1).normal(70, 10, size=40),
     "population": np.random.default_rng(1).permutation(10**7)[:40],
     "children": np.random.default_rng(1).integers(0, 5, size=40),
+    "visits": np.r_[np.random.default_rng(4).permutation(39), 17],
     "salary": np.random.default_rng(4).permutation(70000)[:40] + 25000,
     "grams": np.random.default_rng(1).integers(2700, 6300, size=40),
     "cumulated": np.cumsum(np.random.default_rng(2).integers(1, 9, size=40)),
@@ -230,7 +233,8 @@ def test_ids_years_and_counters_are_doubted_and_measurements_are_not():
 def test_roles_are_the_same_in_any_batches():
     from skcoral.tables.roles import ColumnWatch
 
-    for name, (values, reason) in ROLES.items():
+    roles = ROLES | {name: (values, "None") for name, values in VARIABLES.items()}
+    for name, (values, reason) in roles.items():
         for size in (1, 7, 40):
             watch = ColumnWatch()
             for start in range(0, 40, size):

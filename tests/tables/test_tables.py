@@ -14,7 +14,7 @@ import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from skcoral.core.limits import Limits
@@ -107,7 +107,9 @@ def test_same_table_in_every_format(kind):
     assert dropped == [{"parquet": 2, "blank lines": 4}.get(kind, 3)]
 
 
-def test_batches_of_any_size_are_the_same_table(tmp_path):
+@pytest.mark.parametrize("block", [Limits.record_bytes, 300])
+def test_batches_of_any_size_are_the_same_table(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(Limits, "record_bytes", block)
     rng = np.random.default_rng(0)
     values = rng.normal(size=(101, 3))
     text = "a,b,c\n" + "\n".join(",".join(map(repr, row)) for row in values.tolist())
@@ -306,6 +308,12 @@ def test_a_row_is_named_by_the_line_it_starts_on():
         variables(table, profile(table))
 
 
+def test_names_of_several_lines():
+    table = open_table(b'"a\nof us",b\n1,2\n3,oops\n2,2\n')
+    assert table.names == ("a\nof us", "b")
+    assert [row for batch in table.batches() for row in batch.rows] == [3, 4, 5]
+
+
 def test_name_and_content_must_agree():
     with pytest.raises(InvalidTableError, match="the Parquet file cannot be read"):
         open_table(CSV, name="people.parquet")
@@ -405,6 +413,9 @@ rows_of_text = st.one_of(
     st.booleans(),
 )
 @settings(max_examples=150, deadline=None)
+@example(["\ufeff,,", "a note: here"], "\n", "utf-8", False)  # a mark where pyarrow begins
+@example(['"x\ry",1,2', "b,1,2"], "\n", "utf-8", False)
+@example(["b,1,2", "a note:,,", "a note: here"], "\n", "utf-8", False)
 def test_blocks_are_cut_as_the_csv_module_cuts_them(rows, end, encoding, ends):
     """By pyarrow in small blocks and by the csv module: same cells, lines, notes, or an error."""
     text = end.join(["a,b,c", *rows]) + end * ends

@@ -220,6 +220,20 @@ def test_numbers_that_pass_through_are_numbers_in_typed_files(frame, ending):
     assert found["plz"].tolist() == german["plz"].tolist()
 
 
+def test_columns_that_pass_through_keep_their_spelling_and_their_type(frame):
+    counted = frame.assign(n=[f"{k}.50" for k in range(90)], k=np.arange(90))
+    request, stream = Request(columns=tuple("abcd")), io.BytesIO()
+    opened(counted).choose(request).fit({"rho_min": 0.9}).write(stream, "o.csv")
+    found = pd.read_csv(io.BytesIO(stream.getvalue()), dtype=str)
+    assert found[["n", "k"]].equals(counted[["n", "k"]].astype(str))
+    typed, stream = io.BytesIO(), io.BytesIO()
+    counted.to_parquet(typed)
+    data = open_file(typed.getvalue(), name="t.parquet").choose(request)
+    data.fit({"rho_min": 0.9}).write(stream, "o.parquet")
+    found = pd.read_parquet(stream)
+    assert found[["n", "k"]].equals(counted[["n", "k"]])
+
+
 def test_numbers_of_persons_in_a_panel_are_named():
     rng = np.random.default_rng(0)
     panel = pd.DataFrame(rng.normal(size=(200, 2)), columns=["x", "y"])

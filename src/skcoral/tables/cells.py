@@ -153,7 +153,7 @@ def _undressed(cell: str) -> tuple[str, str, str, str]:
     cell, flag, parentheses, sign = cell.strip().replace("\u2212", "-"), "", "", ""
     if flagged := _NUMBER_AND_FLAG.fullmatch(cell):
         cell, flag = flagged.groups()
-    if cell[:1] == "(" and cell[-1:] == ")" and "-" not in cell:
+    if cell[:1] == "(" and cell[-1:] == ")":
         cell, parentheses = f"-{cell[1:-1].strip()}", "()"
     minus = cell[0] if cell[:1] in ("+", "-") and _is_currency(cell[1:2]) else ""
     rest = cell[len(minus) :]
