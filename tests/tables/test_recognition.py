@@ -205,6 +205,7 @@ VARIABLES = {
     "weight": np.random.default_rng(1).normal(70, 10, size=40),
     "population": np.random.default_rng(1).permutation(10**7)[:40],
     "children": np.random.default_rng(1).integers(0, 5, size=40),
+    "twins": np.r_[39, 39, np.random.default_rng(4).permutation(38)],
     "visits": np.r_[np.random.default_rng(4).permutation(39), 17],
     "salary": np.random.default_rng(4).permutation(70000)[:40] + 25000,
     "grams": np.random.default_rng(1).integers(2700, 6300, size=40),

@@ -308,6 +308,19 @@ def test_a_row_is_named_by_the_line_it_starts_on():
         variables(table, profile(table))
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (b"a,gr\xfcn\n1,2\n2,1\n", "line 1, column 'gr"),
+        (b"a,b\n1,2\n2,gr\xfcn\n", "line 3, column 'b'"),
+        (b"a,b\n1,2\n2,1\n\nnote: gr\xfcn\n", "line 5, column 'a'"),
+    ],
+)
+def test_bytes_that_are_no_letters_are_named(text, place):
+    with pytest.raises(InvalidTableError, match=f"{place}.*: byte 0xfc is not utf-8"):
+        list(open_table(text, encoding="utf-8").batches())
+
+
 def test_names_of_several_lines():
     table = open_table(b'"a\nof us",b\n1,2\n3,oops\n2,2\n')
     assert table.names == ("a\nof us", "b")
