@@ -147,6 +147,16 @@ def test_groups_are_held_out_whole_and_said(wine):
     assert "No hold-out table: it needs 4 or more groups." in three.notes
 
 
+@pytest.mark.parametrize(("n", "folds"), [(8, 0), (19, 0), (20, 5)])
+def test_parts_that_are_held_out_have_rows_enough_for_a_correlation(wine, n, folds):
+    X = wine.to_frame().iloc[:n, :2]
+    facts = report.gather(CORAL(0.95).fit(X), X=X, n_points=0)
+    assert (0 if facts.holdout is None else len(facts.holdout.criterion_new)) == folds
+    assert any("it needs 20 or more rows" in note for note in facts.notes) == (not folds)
+    assert folds == 0 or (facts.holdout.fidelity_new < 1).all()  # of two rows, each is 1 or -1
+    report.render(facts)
+
+
 def test_weighted_rows_are_held_out_where_they_tell_enough(wine):
     """Ten rows that count and many that hardly do are as few as ten rows."""
     X, few = wine.to_frame().iloc[:, :4], np.full(178, 1e-3)
@@ -155,7 +165,7 @@ def test_weighted_rows_are_held_out_where_they_tell_enough(wine):
         known = {"sample_weight": weights}
         facts = report.gather(CORAL(0.9).fit(X, **known), X=X, known=known, n_points=0)
         assert (facts.holdout is not None) == measured
-        assert any("4 or more equally weighted rows" in note for note in facts.notes) != measured
+        assert any("20 or more equally weighted rows" in note for note in facts.notes) != measured
     # E r² of independent columns is about 1 / (n - 1) for as many rows as the weighted ones tell
     n = weights.sum() ** 2 / (weights @ weights) / 5
     assert facts.holdout.criterion_noise.mean() == pytest.approx(6 / (n - 1), rel=0.15)

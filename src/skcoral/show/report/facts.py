@@ -114,7 +114,7 @@ def gather(
         variables.
     folds : int, optional
         Parts for the hold-out table; by default 5, fewer of many variables, and none of very many
-        variables, very many rows, or fewer than four rows per variable.
+        variables, very many rows, or few rows.
 
     Returns
     -------
@@ -199,14 +199,16 @@ def holdout_folds(n_rows: int, p: int, known: Mapping[str, Any]) -> tuple[int, s
         return 0, f"No hold-out table: it needs {FEWEST_UNITS} or more groups."
     if n_rows > _MOST_ROWS:
         return 0, f"No hold-out table: there are more than {_MOST_ROWS:,} rows."
+    folds = _affordable(_FOLDS, p)
+    if not folds:
+        return 0, "No hold-out table: so many variables take too long to fit again."
     # weighted rows tell as much as so many equally weighted ones
     n_effective = n_rows if weights is None else weights.sum() ** 2 / (weights @ weights)
-    if n_effective < _ROWS_PER_VARIABLE * p:
+    fewest = max(_ROWS_PER_VARIABLE * p, FEWEST_UNITS * folds)  # of two rows, each |r| is 1
+    if round(n_effective) < fewest:
         rows = "rows" if weights is None else "equally weighted rows"
-        return 0, f"No hold-out table: it needs {_ROWS_PER_VARIABLE} or more {rows} per variable."
-    folds = _affordable(_FOLDS, p)
-    why = "" if folds else "No hold-out table: so many variables take too long to fit again."
-    return folds, why
+        return 0, f"No hold-out table: it needs {fewest:,} or more {rows}."
+    return folds, ""
 
 
 def held_out(estimator: Any, X: Any, folds: int, known: Mapping[str, Any]) -> Holdout:
