@@ -48,7 +48,7 @@ from skcoral.solvers.tradeoff.points import Problem, Response
 FORMED = 24  # up to this many variables the equations are formed
 
 _MAX_ITER = 200
-_FORMABLE = 64  # up to this many variables the equations are formed where iterations do not end
+_FORMABLE = 64  # the same where most pairs have weight zero
 _SOUND = 1e-12  # share of the curvature of a change that elimination must leave to be trusted
 _SLACK = 0.3  # what an iteration may leave of the equations, in units of P
 
@@ -90,8 +90,6 @@ class FormedEquations:
     products agree.
     """
 
-    exact = True
-
     def __init__(self, at: Linearisation) -> None:
         p, self.free = at.problem.p, at.problem.free
         self.work = p**6 / 48.0  # of a factorisation, in multiply-adds
@@ -118,8 +116,8 @@ class FormedEquations:
         self.J = (at.C[:, i] * Bj.T + at.C[:, j] * Bi.T) * (unit * np.sqrt(0.5))
         self.J *= self.free[:, None]
         half = sla.lapack.dtrtrs(factor, np.asfortranarray(self.J), lower=1)[0]
-        lower = sla.blas.dsyrk(-2.0, half, beta=1.0, c=A.T, trans=1, lower=1, overwrite_c=1)
-        self.lower, self.factor = lower, regularised_cholesky(lower)
+        self.lower = sla.blas.dsyrk(-2.0, half, beta=1.0, c=A.T, trans=1, lower=1, overwrite_c=1)
+        self.factor = regularised_cholesky(self.lower)
 
     def _flatten(self, M: Array) -> Array:
         return np.asarray(M[self.rows, self.cols] * self.weight)
@@ -182,10 +180,7 @@ class _Coarse:
 
 
 class IteratedEquations:
-    """The same equations by conjugate gradients, in the library that holds the matrices.
-
-    Where the iteration takes more work than forming the equations, they are formed after all.
-    """
+    """The same equations by conjugate gradients, in the library that holds the matrices."""
 
     def __init__(self, at: Linearisation, *, accuracy: float, careful: bool) -> None:
         factor = at.multiplier_factor()
@@ -193,12 +188,7 @@ class IteratedEquations:
             raise sla.LinAlgError("R∘H⁻¹ is not positive definite to rounding")
         self.at, self.accuracy, self.careful = at, accuracy, careful
         self.live, self.free = at.problem.live, at.problem.free
-        self.formed: FormedEquations | None = None
         self.steps = 0
-        p = at.problem.p
-        self.formable = isinstance(at.problem.R, np.ndarray) and p <= _FORMABLE
-        # A factorisation takes p⁶/24 operations, a step of the iteration 6p³.
-        self.max_iter = min(_MAX_ITER, p**3 // 144) if self.formable else _MAX_ITER
         # Inverses, because a triangular solve for one vector is slow on a graphics card.
         self.multiplier_inverse = inverse_factored(factor)
         self.half_gram = at.half_gram
@@ -296,40 +286,24 @@ class IteratedEquations:
 
     def solve(self, right: Any, missing: Any, response: Response) -> tuple[Any, float]:
         """Solve for ``dH`` and the scalar of the criterion, iterating from the last solution."""
-        if self.formed is None:
-            found = self._solve(right, missing, response)
-            if found is not None:
-                return found
-            self.formed = FormedEquations(self.at)
-        return self.formed.solve(right, missing, response)
-
-    @property
-    def exact(self) -> bool:
-        """Whether the equations were formed."""
-        return self.formed is not None
-
-    @property
-    def work(self) -> float:
-        """Multiply-adds so far: three products of matrices a step."""
-        formed = 0.0 if self.formed is None else self.formed.work
-        return formed + 3.0 * self.steps * self.at.problem.p**3
-
-    def _solve(self, right: Any, missing: Any, response: Response) -> tuple[Any, float] | None:
         right = self._without_multipliers(right, missing)
         lever = response.lever
         if lever is not None and self.by_lever is None:
             self.by_lever = self._iterate(1.0 * lever, rtol=min(self.accuracy, 1e-3))
-            if self.by_lever is None:
-                return None
         within = _SLACK if self.careful or lever is not None else float("inf")
         V = self._iterate(right, rtol=self.accuracy, within=within, start=self.last)
         self.last = V
-        if V is None or lever is None:
-            return None if V is None else (V, 0.0)
+        if lever is None:
+            return V, 0.0
         scalar = -(response.constant + inner(lever, V)) / (
             response.bend - inner(lever, self.by_lever)
         )
         return V - scalar * self.by_lever, scalar
+
+    @property
+    def work(self) -> float:
+        """Multiply-adds so far: three products of matrices a step."""
+        return 3.0 * self.steps * self.at.problem.p**3
 
     def _without_multipliers(self, right: Any, missing: Any) -> Any:
         Y = self.at.C.T @ (self._multipliers(missing)[:, None] * self.at.B)
@@ -354,12 +328,10 @@ class IteratedEquations:
             self._precondition,
             rtol=rtol,
             small=small,
-            max_iter=self.max_iter,
+            max_iter=_MAX_ITER,
             start=start,
         )
         self.steps += steps
-        if steps >= self.max_iter and self.formable:
-            return None
         # Where the criterion is stiff, an error that is small in V is large in the correlations.
         V = V + left * (self.inverse_diagonal * (1.0 - self.soft))
         return 0.5 * (V + V.T)
@@ -368,18 +340,15 @@ class IteratedEquations:
 Equations = FormedEquations | IteratedEquations
 
 
-def equations(
-    at: Linearisation, *, accuracy: float = 0.1, careful: bool = False, formed: bool = False
-) -> Equations:
-    """Form the equations where they are small, and iterate on them elsewhere.
-
-    ``formed`` asks for larger ones to be formed as well.
+def equations(at: Linearisation, *, accuracy: float = 0.1, careful: bool = False) -> Equations:
+    """Form the equations where they are small, or have few unknowns, and iterate elsewhere.
 
     The iteration leaves ``accuracy`` of the preconditioned right side; a ``careful`` one leaves
     errors of the single equations that are small beside P.
     """
-    if isinstance(at.problem.R, np.ndarray):
-        up_to, p = _FORMABLE if formed else FORMED, at.problem.p
-        if p <= up_to or (p <= _FORMABLE and np.sum(at.problem.live) <= FORMED**2):
-            return FormedEquations(at)
+    p, unknowns = at.problem.p, np.sum(at.problem.live)
+    if isinstance(at.problem.R, np.ndarray) and (
+        p <= FORMED or (p <= _FORMABLE and unknowns <= FORMED**2)
+    ):
+        return FormedEquations(at)
     return IteratedEquations(at, accuracy=accuracy, careful=careful)

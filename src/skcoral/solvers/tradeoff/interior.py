@@ -49,7 +49,6 @@ from skcoral.solvers.tradeoff.points import (
     State,
 )
 
-_INACCURATE = 1e6  # violation over products that calls for equations solved accurately
 _TRUSTED = 1.0 / 3.0  # reach of a predictor whose second-order terms count in full
 _NO_STEP = 1e-6  # a step this short leads nowhere
 _SHORT, _PATIENCE = 0.01, 5  # nor do so many steps in a row that are this short
@@ -305,9 +304,8 @@ def follow(
     ``tolerance`` times the objective. ``allowance`` is charged for every step. If not ``careful``,
     large systems are solved only roughly, which is enough far from the end.
     """
-    short, formed = 0, False
+    short = 0
     before: Progress | None = None
-    last = np.inf
     while True:
         try:
             point = _Point(problem, state)
@@ -315,8 +313,7 @@ def follow(
             return Progress(state)
         violation, size = point.violation, size_of(point.G)
         goal = share * size
-        stalled = point.total <= 10.0 * goal and point.total > 0.9 * last
-        close, last = point.total <= goal or stalled, point.total
+        close = point.total <= goal
         here = Progress(state, point.total, violation, done=close)
         if close and (
             violation <= max(share, tolerance) * size
@@ -327,15 +324,13 @@ def follow(
         if allowance.exhausted or not point.count:
             return here
         try:
-            formed = formed or violation > _INACCURATE * point.total
-            system = equations(point.linearised(), careful=careful, formed=formed)
+            system = equations(point.linearised(), careful=careful)
             length, state = _corrected_step(point, system, 0.3 * goal / point.count)
         except sla.LinAlgError:
             return here
         short = short + 1 if length < _SHORT else 0
         if length <= _NO_STEP or short > _PATIENCE:
             return here
-        formed = system.exact  # where one point needed it, those after it do
         allowance.charge(system.work + _PRODUCTS * problem.p**3)
         del point, system  # large matrices
         if report is not None:

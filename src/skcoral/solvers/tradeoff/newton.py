@@ -40,13 +40,12 @@ from skcoral.core.arrays import (
 )
 from skcoral.solvers.exact import BestExact, ExactThreshold
 from skcoral.solvers.tradeoff.binding import make_feasible
-from skcoral.solvers.tradeoff.equations import FormedEquations, Linearisation, equations
+from skcoral.solvers.tradeoff.equations import Linearisation, equations
 from skcoral.solvers.tradeoff.points import Problem, Quadratic, Response
 
 _ACCURACY = (1e-3, 0.1)  # of an iterated solve, in between as the residual: digits to be gained
 ACCURATE = 1e-11  # relative residual below which no further digit is expected
 _MAX_STEPS = 20  # between two changes of the binding floors; a start close by needs fewer
-_DIGIT, _TWO_DIGITS = 0.1, 0.01  # residuals relative to that of the step before
 _FEASIBLE = 1e-9  # relative residual that counts as solved where rounding stops the method
 
 
@@ -144,8 +143,6 @@ def refine(
             if idle.any() and not idle.all():
                 return Refined(point, idle, steps)
             break
-        if found.formed is not None:
-            trial = _with_same_equations(problem, trial, found.formed, model, goal * size)
         del found
         point = trial
         if report is not None:
@@ -161,15 +158,11 @@ def _negative(problem: Problem, lam: Any) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class _Direction:
-    """Newton's changes of H and λ, and how fast the dual function rises along them.
-
-    ``formed`` are their equations, where they can be used again.
-    """
+    """Newton's changes of H and λ, and how fast the dual function rises along them."""
 
     V: Any
     lam: Any
     slope: float
-    formed: FormedEquations | None
 
 
 def _direction(problem: Problem, point: Stationary, model: Quadratic) -> _Direction | None:
@@ -185,29 +178,7 @@ def _direction(problem: Problem, point: Stationary, model: Quadratic) -> _Direct
         return None
     if not np.isfinite(inner(V, V)):
         return None
-    formed = system if isinstance(system, FormedEquations) else None
-    return _Direction(V, system.multipliers(V, none), inner(point.gradient, V), formed)
-
-
-def _with_same_equations(
-    problem: Problem, point: Stationary, system: FormedEquations, model: Quadratic, goal: float
-) -> Stationary:
-    """Take further steps by equations that were factorised at the point before.
-
-    They take a third of the time of Newton's. One that gains a digit is kept, and after one that
-    gains two there is another.
-    """
-    gained = 0.0
-    while point.residual > goal and gained <= _TWO_DIGITS:
-        V, _ = system.solve(point.gradient, 0.0 * point.lam, Response(model.stiffness, None))
-        trial = evaluate(problem, point.H + V, model)
-        if trial is None or _negative(problem, trial.lam).any():
-            break
-        gained = trial.residual / point.residual
-        if not gained <= _DIGIT:
-            break
-        point = trial
-    return point
+    return _Direction(V, system.multipliers(V, none), inner(point.gradient, V))
 
 
 def _line_search(
