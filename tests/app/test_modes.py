@@ -135,6 +135,11 @@ def test_new_rows_are_measured_when_asked(open_app, wine):
     said = next(m.value for m in at.markdown if "Fitted 5 times" in m.value)
     assert "without one part of the rows and measured on it" in said
     assert f"**{found['fidelity_new'].min():.4f}**" in said
+    # a column that is constant in a part is told, and the rest stays
+    rare = wine.to_frame().assign(rare=[1.0, 2.0] + [0.0] * 176).to_csv(index=False).encode()
+    at.file_uploader(key="file").set_value(("rare.csv", rare, "text/csv")).run()
+    assert "rare" in at.error[0].value
+    assert at.tabs
     # a matrix has no rows to hold out, also where the switch was on before
     file = ("m.csv", matrix_file(wine.correlation), "text/csv")
     at.file_uploader(key="file").set_value(file).run()

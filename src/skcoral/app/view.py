@@ -93,7 +93,8 @@ def _explore(problem: Problem) -> None:
         _say(problem, fit, chosen)
     with bars:
         _fidelities(problem, fit)
-        _new_rows(problem, asked, fit)
+        with in_words():
+            _new_rows(problem, asked, fit)
     tabs.show(problem, fit, chosen)
 
 

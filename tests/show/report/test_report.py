@@ -157,6 +157,14 @@ def test_parts_that_are_held_out_have_rows_enough_for_a_correlation(wine, n, fol
     report.render(facts)
 
 
+def test_a_column_that_is_constant_in_a_part_is_told_and_leaves_the_rest(wine):
+    X = wine.to_frame().iloc[:60, :3].assign(rare=[1.0] * 2 + [0.0] * 58)
+    facts = report.gather(CORAL(0.9).fit(X), X=X, n_points=0)
+    assert facts.holdout is None
+    assert any(note.startswith("No hold-out table: ") and "`rare`" in note for note in facts.notes)
+    assert "On rows not used for fitting" not in report.render(facts)
+
+
 def test_weighted_rows_are_held_out_where_they_tell_enough(wine):
     """Ten rows that count and many that hardly do are as few as ten rows."""
     X, few = wine.to_frame().iloc[:, :4], np.full(178, 1e-3)

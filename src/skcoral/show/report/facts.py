@@ -13,6 +13,7 @@ from skcoral import certificates
 from skcoral.core.arrays import Array
 from skcoral.core.results import Decorrelation, Threshold
 from skcoral.data.effects import Measured
+from skcoral.exceptions import CoralError
 from skcoral.show import sentences
 from skcoral.show.pictures.fidelity import baseline_fidelities
 from skcoral.show.pictures.frontier import curve_of
@@ -143,6 +144,12 @@ def gather(
     if X is not None and folds is None:
         folds, why = holdout_folds(len(X), p, known)
         notes.append(why)
+    holdout = None
+    if X is not None and folds:
+        try:
+            holdout = held_out(estimator, X, folds, known)
+        except CoralError as error:  # a column may be constant in a part: the rest is as good
+            notes.append(f"No hold-out table: {error}")
     compared = None
     if X is not None and y is not None:
         compared, why = _regressions(estimator, X, y, outcome, known)
@@ -160,7 +167,7 @@ def gather(
         if result.anchors is None and not result.deficiency
         else {},
         frontier=curve_of(estimator, n_points) if n_points and _is_quick(result) else None,
-        holdout=held_out(estimator, X, folds, known) if X is not None and folds else None,
+        holdout=holdout,
         outcome=outcome,
         regressions=compared,
         notes=[note for note in notes if note],
