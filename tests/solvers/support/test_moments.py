@@ -48,8 +48,8 @@ def points(caps: Caps, n: int, seed: int = 0) -> Array:
 def moment_matrix(relaxation: Relaxation, caps: Caps, U: Array) -> Array:
     """``y yᵀ`` of one point, by definition."""
     y = [1.0]
-    for k, n in zip(relaxation.order, relaxation.sizes, strict=True):
-        s = U[k, :n]
+    for u, n in zip(U, relaxation.sizes, strict=True):
+        s = u[:n]
         H = relaxation.harmonics[int(n)].flat.reshape(-1, n, n)
         y.extend(np.einsum("a,hab,b->h", s, H, s))
     return np.outer(y, y)
@@ -84,7 +84,7 @@ def test_blocks_are_the_moments_that_they_are_named_after(seed: int, floor: floa
     W = caps.outputs(U[None])[0]
     for (J, K), Z in zip(relaxation.pairs, blocks[1:], strict=False):
         for j, k, block in zip(J, K, Z, strict=True):
-            s, t = (U[relaxation.order[i], : relaxation.sizes[i]] for i in (j, k))
+            s, t = (U[i, : relaxation.sizes[i]] for i in (j, k))
             z = np.kron(s, t)
             np.testing.assert_allclose(block, np.outer(z, z), atol=1e-13)
     r = (W @ W.T)[np.triu_indices(len(R), 1)]

@@ -30,6 +30,7 @@ _CENTERED = 0.1  # decrement, in units of the barrier, at which it shrinks
 _FIRST_BARRIER = 1e-3  # relative to the criterion
 _LAST_BARRIER = 1e-13  # absolute
 _TO_BOUNDARY = 0.99  # how far a step may go towards a bound
+_STEPS = 300  # of Newton's method
 
 
 @dataclass(frozen=True)
@@ -80,13 +81,12 @@ def refine(
     criterion: Criterion,
     *,
     within: HalfSpaces | None = None,
-    max_iter: int = 300,
 ) -> Candidate:
     """Refine one point (k, m), which is inside the half-spaces; never makes it worse."""
     none = HalfSpaces(np.zeros(0, dtype=np.intp), np.zeros((0, caps.m)), np.zeros(0))
     path = _Path(caps, criterion, within or none)
     first = _FIRST_BARRIER * max(candidate(caps, U, criterion).value, 1e-6)
-    state, converged = path.follow(_inside(caps, U), first, max_iter)
+    state, converged = path.follow(_inside(caps, U), first)
     half = None
     if criterion != "squared":
         half = symmetric(caps.k, 0.5 * (state.above - state.below))
@@ -150,13 +150,13 @@ class _Path:
         floors[:, 0] = 1.0
         self.normals = np.concatenate((floors, within.normals))
 
-    def follow(self, U: Array, barrier: float, max_iter: int) -> tuple[_State, bool]:
+    def follow(self, U: Array, barrier: float) -> tuple[_State, bool]:
         """Follow the barrier down; also whether the end is stationary."""
         if not len(self.slots):
             return self._fixed(U), True
         state = self._begin(U, barrier)
         shift = 0.0
-        for _ in range(max_iter):
+        for _ in range(_STEPS):
             step = self._newton(state, barrier, shift)
             shift = step.shift
             moved = self._advance(state, step, barrier)

@@ -16,6 +16,7 @@ pair the numbers ``t − E r_jk²``: all of them linear in X.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 
@@ -99,7 +100,7 @@ class PairGroup:
 
 
 class Relaxation:
-    """The relaxation of one support problem, its columns in the order of their sizes."""
+    """The relaxation of one support problem; pairs of the same two sizes are stacked."""
 
     def __init__(self, caps: Caps, *, worst: bool) -> None:
         sizes = caps.valid.sum(axis=1)
@@ -109,8 +110,7 @@ class Relaxation:
                 f"proof='moments' has a block of size {N:,} for this support, and {LARGEST:,} is "
                 "the largest: use a thinner support, or proof='quick'."
             )
-        self.order = np.argsort(sizes, kind="stable")
-        self.sizes, self.k, self.worst = sizes[self.order], caps.k, worst
+        self.sizes, self.k, self.worst = sizes, caps.k, worst
         self.harmonics = {int(n): Harmonics(int(n)) for n in np.unique(self.sizes)}
         self.offsets = np.cumsum([1, *(self.harmonics[int(n)].d for n in self.sizes)])
         self.N = int(self.offsets[-1])
@@ -118,19 +118,18 @@ class Relaxation:
             n: self.offsets[np.flatnonzero(self.sizes == n)][:, None] + np.arange(H.d)
             for n, H in self.harmonics.items()
         }
-        frames = [caps.frames[k, :n] for k, n in zip(self.order, self.sizes, strict=True)]
+        frames = [W[:n] for W, n in zip(caps.frames, sizes, strict=True)]
         self.pairs = list(self._pairs_by_size())
         self.groups = []
         for J, K in self.pairs:
             sides = self._harmonics_of(J), self._harmonics_of(K)
             B = np.stack([frames[j] @ frames[k].T for j, k in zip(J, K, strict=True)])
             self.groups.append(PairGroup(sides, self._with_one(J), self._with_one(K), B))
-        floors = caps.floors[self.order]
-        self.floored = np.flatnonzero((floors > 0) & (self.sizes > 1))
-        n = self.sizes[self.floored]
+        self.floored = np.flatnonzero((caps.floors > 0) & (sizes > 1))
+        n = sizes[self.floored]
         # The polynomials s_k1² − ρ_k² in y, one column each: the first H is e₁e₁ᵀ without trace.
         self.floors = np.zeros((self.N, len(n)))
-        self.floors[0] = 1 / n - floors[self.floored] ** 2
+        self.floors[0] = 1 / n - caps.floors[self.floored] ** 2
         self.floors[self.offsets[self.floored], np.arange(len(n))] = np.sqrt((n - 1) / n)
         # Squared lengths of the directions of X in X and the pairs, where they are orthogonal.
         self.scale = np.full((self.N, self.N), 1.5)
@@ -298,37 +297,35 @@ class Relaxation:
         return S, float(bounds[best])
 
     def in_products(self, S: Array, weights: Array, duals: Blocks) -> MomentDual:
-        """A dual point in the products of entries, with the columns in the order of the input."""
-        rank = np.argsort(self.order)
-        starts = np.cumsum([1, *(n * (n + 1) // 2 for n in self.sizes[rank])])
+        """A dual point in the products of entries, as the bound takes it."""
+        starts = np.cumsum([1, *(n * (n + 1) // 2 for n in self.sizes)])
         Q = np.zeros((self.N, int(starts[-1])))
         Q[0, 0] = 1.0
-        for k, j in enumerate(self.order):
-            H = self.harmonics[int(self.sizes[k])]
+        for k, n in enumerate(self.sizes):
+            H = self.harmonics[int(n)]
             twice = (2.0 - np.eye(H.n))[np.triu_indices(H.n)]
             rows = H.flat.reshape(-1, H.n, H.n)[:, *np.triu_indices(H.n)] * twice
-            Q[self.offsets[k] : self.offsets[k + 1], starts[j] : starts[j + 1]] = rows
-        pairs, omega, start = {}, np.zeros((self.k, self.k)), 0
-        for (J, K), stack in zip(self.pairs, duals[1:], strict=False):
-            for one, other, W in zip(J, K, stack, strict=True):
-                j, k = int(self.order[one]), int(self.order[other])
-                omega[j, k] = omega[k, j] = weights[start]
-                start += 1
-                if j > k:
-                    n, m = int(self.sizes[one]), int(self.sizes[other])
-                    W = W.reshape(n, m, n, m).transpose(1, 0, 3, 2).reshape(n * m, n * m)
-                pairs[min(j, k), max(j, k)] = 0.5 * (W + W.T)
-        floors, q = {}, len(self.floored)
+            Q[self.offsets[k] : self.offsets[k + 1], starts[k] : starts[k + 1]] = rows
+        omega = np.zeros((self.k, self.k))
+        J, K = (np.concatenate(side) for side in zip(*self.pairs, strict=True))
+        omega[J, K] = omega[K, J] = weights
+        pairs = {
+            (j, k): W
+            for (J, K), stack in zip(self.pairs, duals[1:], strict=False)
+            for j, k, W in zip(J, K, stack, strict=True)
+        }
+        floors = {}
         for n, stack in zip(self.members, duals[1 + len(self.groups) :], strict=False):
-            if q:
-                columns = self.order[np.flatnonzero(self.sizes == n)]
-                for i, V in enumerate(stack):
-                    k = int(self.order[self.floored[i % q]])
-                    floors[k, int(columns[i // q])] = 0.5 * (V + V.T)
-        full = Q.T @ S @ Q
+            among = product(np.flatnonzero(self.sizes == n), self.floored)
+            floors.update({(k, j): V for (j, k), V in zip(among, stack, strict=False)})
         return MomentDual(
-            0.5 * (full + full.T),
+            _even(Q.T @ S @ Q),
             omega,
-            tuple(pairs[key] for key in sorted(pairs)),
-            tuple(floors[key] for key in sorted(floors)),
+            tuple(_even(pairs[key]) for key in sorted(pairs)),
+            tuple(_even(floors[key]) for key in sorted(floors)),
         )
+
+
+def _even(A: Array) -> Array:
+    """A matrix without its skew part, which is rounding."""
+    return np.asarray(0.5 * (A + A.T))
