@@ -152,8 +152,6 @@ class _Path:
 
     def follow(self, U: Array, barrier: float) -> tuple[_State, bool]:
         """Follow the barrier down; also whether the end is stationary."""
-        if not len(self.slots):
-            return self._fixed(U), True
         state = self._begin(U, barrier)
         shift = 0.0
         for _ in range(_STEPS):
@@ -167,14 +165,6 @@ class _Path:
                     return state, moved is not None or small
                 barrier = max(_SHRINK * barrier, _LAST_BARRIER)
         return state, False
-
-    def _fixed(self, U: Array) -> _State:
-        """A point without freedom, with a subgradient of the criterion as its multipliers."""
-        W, G = self._correlations(U)
-        slope = np.sign(G)
-        if self.worst:
-            slope[np.arange(len(G)) != np.argmax(np.abs(G))] = 0.0
-        return _State(U, W, G, 0.0, np.maximum(slope, 0.0), np.maximum(-slope, 0.0), np.zeros(0))
 
     def _begin(self, U: Array, barrier: float) -> _State:
         W, G = self._correlations(U)
@@ -346,6 +336,8 @@ def _solve_shifted(matrix: Array, right: Array, shift: float) -> tuple[Array, fl
 
     Starts from ``shift``; also returns the shift that was used.
     """
+    if not len(right):  # no column has any freedom
+        return right, 0.0
     size = max(float(np.abs(np.diag(matrix)).max()), 1e-300)
     shift = shift if shift > 1e-6 else 0.0
     diagonal = np.arange(len(matrix))
