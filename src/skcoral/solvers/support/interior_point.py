@@ -30,6 +30,7 @@ _CENTERED = 0.1  # decrement, in units of the barrier, at which it shrinks
 _FIRST_BARRIER = 1e-3  # relative to the criterion
 _LAST_BARRIER = 1e-13  # absolute
 _TO_BOUNDARY = 0.99  # how far a step may go towards a bound
+_TIE = 1e-11  # relative; the last barrier keeps the end this far from the best value
 _STEPS = 300  # of Newton's method
 
 
@@ -82,7 +83,7 @@ def refine(
     *,
     within: HalfSpaces | None = None,
 ) -> Candidate:
-    """Refine one point (k, m), which is inside the half-spaces; never makes it worse."""
+    """Refine one point (k, m), which is inside the half-spaces; never makes it visibly worse."""
     none = HalfSpaces(np.zeros(0, dtype=np.intp), np.zeros((0, caps.m)), np.zeros(0))
     path = _Path(caps, criterion, within or none)
     first = _FIRST_BARRIER * max(candidate(caps, U, criterion).value, 1e-6)
@@ -90,8 +91,9 @@ def refine(
     half = None
     if criterion != "squared":
         half = symmetric(caps.k, 0.5 * (state.above - state.below))
-    ends = [candidate(caps, x, criterion, half, converged=converged) for x in (U, state.U)]
-    return min(ends, key=lambda end: end.value)
+    start, end = (candidate(caps, x, criterion, half, converged=converged) for x in (U, state.U))
+    # A tie goes to the end, which is stationary to more digits.
+    return end if end.value <= start.value + _TIE * max(start.value, 1e-3) else start
 
 
 def symmetric(k: int, pairs: Array) -> Array:
