@@ -125,6 +125,25 @@ def test_budget_is_the_inverse_of_the_frontier(totals):
         maximize_fidelity(totals, 0.1)
 
 
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+@pytest.mark.parametrize(("n", "p"), [(8, 12), (10, 24)])
+def test_open_budgets_are_met_after_few_floors(tables, criterion, n, p):
+    """Where gaps are open, no digits are looked for that other outputs would change."""
+    R = np.corrcoef(tables.factors(n, p).T)
+    raw = decorrelate(R, 1.0, criterion=criterion).objective
+    least = frontier(R, [0.0], criterion=criterion).objective[0]
+    budget, visits = least + 0.2 * (raw - least), []
+    answer = maximize_fidelity(
+        R, budget, criterion=criterion, callback=lambda *visit: visits.append(visit)
+    )
+    floor = float(answer.rho_min[0])
+    assert 0.98 * budget <= answer.objective <= budget * (1 + 1e-8)
+    assert floor <= answer.goal.rho_upper <= floor + 0.02
+    assert check(answer, R).passed
+    proofs = {bound for _, _, bound in visits}
+    assert len(proofs) <= 10  # each of these takes as long as all outputs that are followed
+
+
 def test_frontier_rises_from_the_least_residual_to_the_raw_one(totals):
     curve = frontier(totals, n_points=6)
     R = totals.to_numpy()

@@ -249,10 +249,10 @@ def _best_beside_fixed(
     layers: list[Index] = []
     outputs: list[Any] = []
     while True:
-        reach, wanted = np.sqrt(diagonal(residual)), floors[rest]
+        reach, wanted = np.sqrt(np.maximum(diagonal(residual), 0.0)), floors[rest]
         if np.any(wanted > reach + tol):
             return None  # out of reach, which the weights have to prove
-        whole = np.flatnonzero(wanted >= reach * (1 - 4 * EPS))
+        whole = np.flatnonzero((wanted >= reach * (1 - 4 * EPS)) & (reach > 0.0))
         if not len(whole) or len(whole) == p:
             break
         size = reach[whole]

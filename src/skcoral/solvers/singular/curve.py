@@ -19,6 +19,11 @@ from skcoral.solvers.singular.solver import frame_problem, solution_of
 from skcoral.solvers.singular.threshold import frame_threshold
 
 _FLOOR_DIGITS = 1e-9  # bounds on a floor that differ by no more count as equal
+_LAST = 1e-5  # move of Newton's method whose square is below these digits
+_ROUNDS = 20  # floors with a bound; some six where gaps are closed, two to four where they are open
+_TRIALS = 20  # floors to which outputs are followed in a row
+_ROUGHLY, _CLOSELY = 1e-3, 1e-8  # shares of the budget that may be left over by that
+_GAIN = 1e-2  # of the open interval for the floor, by which a round has to raise it
 
 
 def singular_budget(asked: Problem, budget: float) -> Solution:
@@ -37,14 +42,15 @@ def singular_budget(asked: Problem, budget: float) -> Solution:
             f"variables of rank {r} can have. Allow more, or drop variables that others determine."
         )
     budget = max(budget, least)
-    answer, tightest = _largest_floor(problem, budget, settings.callback)
-    if answer.objective > _allowed(budget):
+    search = _Budget(problem, budget, settings.callback)
+    answer, tightest = search.run()
+    if not search.allows(answer):
         raise InfeasibleError(
             f"No transformation with a residual of {budget:.6g} ({criterion}) was found for this "
             f"matrix of rank {r}; {least:.6g} is proved to be impossible to go below, and what "
             f"was reached without any floor is {answer.objective:.6g}. Allow more."
         )
-    floor, upper = float(answer.floors[0]), answer.highest_floor(budget)
+    floor, upper = _floor(answer), answer.highest_floor(budget)
     # the dual point of another floor may exclude more floors than that of the answer
     if tightest.highest_floor(budget) < upper - _FLOOR_DIGITS:
         upper = tightest.highest_floor(budget)
@@ -53,50 +59,102 @@ def singular_budget(asked: Problem, budget: float) -> Solution:
     return solution_of(answer, goal)
 
 
-def _allowed(budget: float) -> float:
-    return budget + 1e-9 * max(1.0, budget)
+class _Budget:
+    """The search for the largest common floor within a budget."""
 
+    def __init__(self, problem: FrameProblem, budget: float, callback: Callback | None) -> None:
+        self.problem, self.budget, self.callback = problem, budget, callback
+        self.count = 0
 
-def _largest_floor(
-    problem: FrameProblem, budget: float, callback: Callback | None
-) -> tuple[Answer, Answer]:
-    """Bisect, with the tangents of the bound as a proof from above and as the next guess.
+    def run(self) -> tuple[Answer, Answer]:
+        """Let outputs and bounds meet from both sides.
 
-    Return the answer at the largest floor within the budget (at a floor of zero where there is
-    none), and the answer whose tangent excludes most floors.
-    """
-    p, count = problem.A.shape[1], 0
+        Return the answer at the largest floor within the budget (at a floor of zero where there is
+        none), and the answer whose tangent excludes most floors.
+        """
+        tightest = self.visit(1.0)
+        if self.allows(tightest):
+            return tightest, tightest
+        # 1. Outputs alone, followed from the sources down: about where the budget is met.
+        inside = self.climb(tightest, 0.0, 1.0, closely=False)
+        if inside is None:
+            inside = self.visit(0.0)
+            if not self.allows(inside):
+                return inside, tightest
+        guess, upper = _floor(inside), 1.0
+        for _ in range(_ROUNDS):
+            answer, before = self.visit(guess, inside.U), _floor(inside)
+            reach = answer.highest_floor(self.budget)
+            if reach < upper:
+                upper, tightest = reach, answer
+            if self.allows(answer) and guess >= before:
+                inside = answer
+            last, slope = guess, max(float(answer.slopes.sum()), 1e-300)
+            # where a residual as steep as the bound meets the budget
+            guess += (self.budget - answer.objective) / slope - 0.1 * _FLOOR_DIGITS
+            if answer.certified:
+                # 2. The residual is convex: Newton's method comes down to the floor.
+                if abs(upper - last) > _LAST:
+                    guess = upper
+                if abs(guess - last) <= _FLOOR_DIGITS:
+                    break
+                continue
+            # 3. With a gap, better outputs are followed up to a floor where others may be better.
+            higher = self.climb(answer, _floor(inside), upper, closely=True)
+            if higher is not None:
+                inside = higher
+            gain, left = _floor(inside) - before, upper - _floor(inside)
+            if gain <= _GAIN * left or left <= _FLOOR_DIGITS or not self.problem.further:
+                break
+            guess = max(min(guess, upper), _floor(inside))
+        return inside, tightest
 
-    def visit(floor: float, start: Any = None) -> Answer:
-        nonlocal count
-        count += 1
-        answer = problem.solve(np.full(p, floor), start=start)
-        if callback is not None:
-            callback(count, answer.objective, answer.lower_bound)
+    def allows(self, answer: Answer) -> bool:
+        """Whether a residual is within the budget, but for rounding."""
+        return answer.objective <= self.budget + 1e-9 * max(1.0, self.budget)
+
+    def visit(self, floor: float, start: Any = None) -> Answer:
+        """The best outputs and bound for a floor."""
+        return self._reported(self.problem.solve(np.full(self.problem.p, floor), start=start))
+
+    def climb(self, near: Answer, low: float, high: float, *, closely: bool) -> Answer | None:
+        """The highest floor between two to which outputs can be followed; None if there is none.
+
+        By false position, until outputs nearly have the residual of the budget.
+        """
+        inside: Answer | None = None
+        left = (_CLOSELY if closely else _ROUGHLY) * self.budget
+        # excess over the budget at both ends, halved (Illinois) where an end does not move; the
+        # lower one begins as a guess
+        above = abs(near.objective - self.budget)
+        below = -9.0 * above
+        for _ in range(_TRIALS):
+            excess = near.objective - self.budget
+            if self.allows(near):
+                below, above = min(excess, 0.0), 0.5 * above
+            else:
+                below, above = 0.5 * below, excess
+            if high - low <= _FLOOR_DIGITS or (inside is near and excess >= -left):
+                break
+            share = np.clip(below / (below - above), 0.1, 0.9)
+            floor = low + share * (high - low)
+            floors = np.full(self.problem.p, floor)
+            near = self._reported(self.problem.follow(floors, near, closely=closely))
+            if self.allows(near):
+                inside, low = near, floor
+            else:
+                high = floor
+        return inside
+
+    def _reported(self, answer: Answer) -> Answer:
+        self.count += 1
+        if self.callback is not None:
+            self.callback(self.count, answer.objective, answer.lower_bound)
         return answer
 
-    tightest = visit(1.0)
-    if tightest.objective <= _allowed(budget):
-        return tightest, tightest
-    low, high, upper, guess = 0.0, 1.0, 1.0, 0.9
-    inside: Answer | None = None
-    for _ in range(60):
-        answer = visit(guess, None if inside is None else inside.U)
-        # the dual point bounds every common floor, linearly
-        if answer.highest_floor(budget) < upper:
-            upper, tightest = answer.highest_floor(budget), answer
-        if answer.objective <= _allowed(budget):
-            inside, low = answer, guess
-        else:
-            high = guess
-        if upper - low <= 1e-9 or high - low <= 1e-9:
-            break
-        middle = 0.5 * (low + high)
-        aimed = upper - 1e-3 * (upper - low) if answer.certified else middle
-        if upper - low < 1e-6:
-            aimed = upper - 1e-10
-        guess = aimed if low < aimed < high else middle
-    return visit(0.0) if inside is None else inside, tightest
+
+def _floor(answer: Answer) -> float:
+    return float(answer.floors[0])
 
 
 def singular_frontier(asked: Problem, floors: Array | None, *, n_points: int = 25) -> Frontier:

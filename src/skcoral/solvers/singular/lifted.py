@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from skcoral.core.arrays import Array, cholesky_or_none, solve_lower
+from skcoral.core.arrays import Array, cholesky_or_none
 from skcoral.core.criteria import Criterion
 from skcoral.core.problem import Settings
 from skcoral.core.solution import Solution
 from skcoral.solvers.exact import solve_exact
-from skcoral.solvers.tradeoff import solve_tradeoff
+from skcoral.solvers.tradeoff.search import solve_floors
 
 # Towards the identity, for the search only: where R has null directions that H shares (duplicates)
 # the bound loses the root of it; the larger one is for floors next to one.
@@ -32,7 +32,7 @@ def lifted_dual(
     tol: float,
     max_iter: int,
     dropped: float = 0.0,
-) -> tuple[dict[str, Array], list[Array], int] | None:
+) -> tuple[dict[str, Array], Array, int] | None:
     """Search a dual point of (★); None where none is found.
 
     The matrix is shrunk by no less than the variance ``dropped`` with small eigenvalues. Returns
@@ -47,14 +47,10 @@ def lifted_dual(
             refused = solve_exact(R, floors, settings)
             if isinstance(refused, Solution):
                 continue
-            answer = solve_tradeoff(R, floors, settings, refused=refused)
+            solved = solve_floors(R, floors, settings, refused=refused, bound_only=True)
         except (ArithmeticError, ValueError, RuntimeError):  # no digits left at this shrinkage
             continue
-        lam, H = (np.array(answer.certificate.arrays.get(k, np.nan)) for k in ("multipliers", "H"))
-        finite = np.isfinite(lam).all() and np.isfinite(H).all()
-        factor = cholesky_or_none(H) if finite else None
-        if factor is not None:
-            half = solve_lower(factor, (A * lam).T)
-            minimisers = solve_lower(factor, half, transposed=True).T
-            return {"multipliers": lam, "H": H}, [minimisers, A @ answer.T], answer.n_iter
+        finite = np.isfinite(solved.lam).all() and np.isfinite(solved.H).all()
+        if finite and cholesky_or_none(solved.H) is not None:
+            return {"multipliers": solved.lam, "H": solved.H}, A @ solved.T, solved.n_iter
     return None

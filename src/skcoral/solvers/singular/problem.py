@@ -27,6 +27,7 @@ _RANK_LIMIT = 150  # variables for which (★r) is maximised
 _LIFTED_LIMIT = 300  # variables for which (★) is tried
 _PAIRS_LIMIT = 3000  # variables for which pairs are looked at one by one
 _FURTHER = 3e4  # rp² of all further starts for the other criteria together
+_GRADIENTS = 2e9  # rp² of the gradients of one stage of smoothing, within 20 and 300 of these
 _NEAR = 0.03  # width of the smoothing for starts near the best outputs
 _HIDDEN = 0.1  # of an open gap, how accurately it is known; a fifth of this takes a tenth more time
 _EFFORT = 3e5  # r²p of all starts around the sources together
@@ -58,6 +59,11 @@ class FrameProblem:
     def host(self) -> Array:
         """The factor in main memory."""
         return np.asarray(to_host(self.A))
+
+    @property
+    def p(self) -> int:
+        """Number of variables."""
+        return int(self.A.shape[1])
 
     @property
     def least(self) -> float:
@@ -104,14 +110,56 @@ class FrameProblem:
             callback(answer.n_iter, answer.objective, answer.lower_bound)
         return answer
 
+    def follow(self, floors: Array, near: Answer, *, closely: bool) -> Answer:
+        """Descend for other floors from the outputs of ``near`` alone, and prove nothing.
+
+        ``closely``: by little smoothing, which leads away from outputs of nearly the same floors.
+        """
+        answer, start = Answer(self, floors), on_caps(self.host, near.outputs, floors)[None]
+        bound = answer.lower_bound
+        if self._plain:
+            U, steps = lowest(self.host, start, floors, bound=bound, goal=0.1 * self.tol)
+        else:
+            U, steps = self._lowered(start, floors, bound, _NEAR if closely else np.inf)
+        answer.offer(to_device(U, self.A))
+        answer.n_iter = steps
+        return answer
+
+    def _lowered(
+        self, starts: Array, floors: Array, bound: float, widest: float = np.inf
+    ) -> tuple[Array, int]:
+        """The best outputs by another criterion from feasible starts, and the number of steps."""
+        U, _, steps = descend_pairs(
+            self.host,
+            starts,
+            floors,
+            self.criterion,
+            self.pair_weights,
+            bound=bound,
+            goal=0.1 * OPTIMAL_GAP,
+            max_iter=int(np.clip(_GRADIENTS / self._work, 20, 300)),
+            widest=widest,
+        )
+        return U, steps
+
+    @property
+    def further(self) -> int:
+        """How many further starts the other criteria have, three times and once more."""
+        return int(min(self.starts, _FURTHER / self._work))
+
+    @property
+    def _work(self) -> int:
+        """Multiplications of one gradient of the other criteria."""
+        r, p = self.A.shape
+        return int(r * p * p)
+
     def _lift(self, answer: Answer) -> None:
         """Try the bound (★) and the outputs that its dual point suggests."""
         given = self.host, answer.floors, self.criterion, self.pair_weights
         lifted = lifted_dual(*given, tol=self.tol, max_iter=self.max_iter, dropped=self.dropped)
         if lifted is not None:
             arrays, suggested, steps = lifted
-            for U in suggested:
-                answer.offer(to_device(U, self.A))
+            answer.offer(to_device(suggested, self.A))
             answer.prove("tradeoff", arrays)
             answer.n_iter += steps
 
@@ -156,8 +204,7 @@ class FrameProblem:
         from a fixed seed.
         """
         A, floors, rng = self.host, answer.floors, np.random.default_rng(0)
-        work = len(A) * A.shape[1] ** 2
-        further = int(min(self.starts, _FURTHER / work))
+        further = self.further
         # from the outputs alone, which may be enough; from further places; from near the best
         for widest, size, count in (
             (np.inf, 0.0, 0),
@@ -169,17 +216,8 @@ class FrameProblem:
             moved = U + size * moved
             if size == 1.0:
                 moved[::2] += A - U
-            U, _, steps = descend_pairs(
-                A,
-                on_caps(A, moved, floors) if count else U[None],
-                floors,
-                self.criterion,
-                self.pair_weights,
-                bound=answer.lower_bound,
-                goal=0.1 * OPTIMAL_GAP,
-                max_iter=int(np.clip(2e9 / work, 20, 300)),
-                widest=widest,
-            )
+            starts = on_caps(A, moved, floors) if count else U[None]
+            U, steps = self._lowered(starts, floors, answer.lower_bound, widest)
             answer.offer(to_device(U, self.A))
             answer.n_iter += steps
             if answer.certified or not further:
