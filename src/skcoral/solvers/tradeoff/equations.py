@@ -346,9 +346,8 @@ def equations(at: Linearisation, *, accuracy: float = 0.1, careful: bool = False
     The iteration leaves ``accuracy`` of the preconditioned right side; a ``careful`` one leaves
     errors of the single equations that are small beside P.
     """
-    p, unknowns = at.problem.p, np.sum(at.problem.live)
-    if isinstance(at.problem.R, np.ndarray) and (
-        p <= FORMED or (p <= _FORMABLE and unknowns <= FORMED**2)
-    ):
+    p, in_numpy = at.problem.p, isinstance(at.problem.R, np.ndarray)
+    few = in_numpy and p <= _FORMABLE and np.sum(at.problem.live) <= FORMED**2
+    if few or (in_numpy and p <= FORMED):
         return FormedEquations(at)
     return IteratedEquations(at, accuracy=accuracy, careful=careful)
