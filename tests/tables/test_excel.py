@@ -53,6 +53,15 @@ def test_cells_keep_their_kinds():
     assert str(batch.columns[0].type) == "int64"
 
 
+def test_notes_do_not_change_the_kind_of_a_column():
+    day = date(2020, 1, 2)
+    rows = [["when", "n"], [day, 1], [day, 2], [day, 5], [], ["Source: us"], ["and: them"]]
+    table = open_table(workbook(rows), name="t.xlsx")
+    (batch,) = table.batches()
+    assert [str(column.type) for column in batch.columns] == ["date32[day]", "int64"]
+    assert table.skipped == [(6, "Source: us"), (7, "and: them")]
+
+
 def test_moments_with_a_time_and_rows_that_are_far_down():
     book = openpyxl.Workbook()
     for place, row in ((7, ["a", "b", "when"]), (9, [1, 2, None]), (12, [3, 5, None])):

@@ -6,6 +6,7 @@ import io
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from skcoral import CORAL, certificates
@@ -206,9 +207,9 @@ def test_a_row_without_a_weight_is_not_used_and_has_outputs(frame):
 
 @pytest.mark.parametrize("ending", ["xlsx", "parquet"])
 def test_numbers_that_pass_through_are_numbers_in_typed_files(frame, ending):
-    german = frame.assign(plz=[f"0{k}" for k in range(1000, 1090)])
+    german = frame.assign(n=[None, *range(89)], plz=[f"0{k}" for k in range(1000, 1090)])
     text = german.to_csv(index=False, sep=";", decimal=",").encode("cp1252")
-    data = open_file(text, name="t.csv").choose(Request(exclude=("w", "plz"), target="y"))
+    data = open_file(text, name="t.csv").choose(Request(exclude=("w", "plz", "n"), target="y"))
     stream = io.BytesIO()
     data.fit({"rho_min": 0.9}).write(stream, f"o.{ending}")
     if ending == "xlsx":
@@ -217,6 +218,9 @@ def test_numbers_that_pass_through_are_numbers_in_typed_files(frame, ending):
         found = pd.read_parquet(stream)
     np.testing.assert_allclose(found["y"].astype(float), frame["y"], rtol=1e-14)
     assert found["y"].dtype == float
+    assert found["n"].tolist()[1:] == [*range(89)]
+    if ending == "parquet":
+        assert str(pq.read_schema(stream).field("n").type) == "int64"
     assert found["plz"].tolist() == german["plz"].tolist()
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from skcoral.core.limits import MB, Clock, Limits, current
 from skcoral.exceptions import InvalidTableError, TooLargeError
-from skcoral.tables.arrow_arrays import float_array, is_null, plain_cells, text_array
+from skcoral.tables.arrow_arrays import float_array, is_null, text_array
 from skcoral.tables.cells import check_names
 from skcoral.tables.dialect import LOOKED_AT, end_of_rows, has_numbers, has_units, header_place
 from skcoral.tables.table import Batch, Table
@@ -28,7 +28,6 @@ from skcoral.tables.table import Batch, Table
 _EVERYTHING = 2**31
 #: Columns that are looked at to find the header of a sheet.
 _LOOKED_AT_COLUMNS = 400
-_MOST_NOTES = 100
 
 
 def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
@@ -50,6 +49,7 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
         units = has_units(head[place:], 0)
         ((_, top),) = book.rows(chosen, place, 1)
         blocks = list(book.rows(chosen, place + 1 + units, _EVERYTHING))
+    notes = _pop_notes(blocks)
     header = [cells[0] for cells in top]
     at = list(chain.from_iterable(rows for rows, _ in blocks))
     width = max(j for j, cell in enumerate(header, start=1) if cell is not None)
@@ -62,28 +62,40 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
     if not np.all(beyond):
         row = at[int(np.argmin(np.all(beyond, axis=0)))]
         raise InvalidTableError(
-            f"{label}: row {row} has a value to the right of the last named column "
+            f"{label}: row {row} has a value to the right of the last named column"
             f" {names[-1]!r}.\nGive every column a name in row {places[place]}, or remove it."
         )
-    last = max(0, len(at) - _MOST_NOTES)
-    tail = zip(*(plain_cells(column.slice(last)) for column in columns[:width]), strict=True)
-    texts = [["" if cell is None else str(cell) for cell in row] for row in tail]
-    end = last + end_of_rows(texts)
-    batch = Batch(at[:end], [column.slice(0, end) for column in columns[:width]])
+    batch = Batch(at, columns[:width])
     return Table(
         label,
         names,
         "row",
         "excel",
         batch.parts,
-        n_rows=end,
+        n_rows=len(at),
         recognised=frozenset(["sheet"] if sheet is None else []),
         header_at=places[place] if place else 1,
         units_at=places[place + 1] if units else None,
         sheet=chosen,
         other_sheets=tuple(name for name in book.sheets if name != chosen),
-        skipped=[(at[i], texts[i - last][0].strip()) for i in range(end, len(at))],
+        skipped=notes,
     )
+
+
+def _pop_notes(blocks: list[tuple[list[int], list[Any]]]) -> list[tuple[int, str]]:
+    """Take the notes away that stand below the rows, before their words change a column's kind."""
+    notes: list[tuple[int, str]] = []
+    while blocks:
+        rows, columns = blocks[-1]
+        texts = ["" if column[-1] is None else str(column[-1]) for column in columns]
+        if end_of_rows([texts]):
+            break
+        for column in columns:
+            column.pop()
+        notes.insert(0, (rows.pop(), texts[0].strip()))
+        if not rows:
+            blocks.pop()
+    return notes
 
 
 class Workbook:

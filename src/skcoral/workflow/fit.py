@@ -15,7 +15,7 @@ from skcoral.data.effects import Measured, Measurement
 from skcoral.estimator import CORAL
 from skcoral.estimator.rows import named_rows
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.tables.arrow_arrays import selected
+from skcoral.tables.arrow_arrays import float_array, selected
 from skcoral.tables.table import complete_rows
 from skcoral.tables.writing import output_format, table_writer, write_matrix
 from skcoral.workflow.dataset import Dataset
@@ -123,13 +123,16 @@ def _write_rows(
     # Files with types hold numbers in place of texts of numbers, which have no types of their own.
     has_types = path != "-" and output_format(path) not in ("csv", "tsv")
     others = data.passed_through if has_types and table.unit == "line" else ()
-    numeric = [name for name in others if content.column(name).is_written_as_number]
+    numeric = [column for column in map(content.column, others) if column.is_written_as_number]
     incomplete: list[int] = []
     with data.progress("Writing") as tell:
         for part in complete_rows(table, data.names):
             incomplete.extend(part.dropped)
             cells = dict(zip(table.names, part.batch.columns, strict=True))
-            cells |= {name: table.numbers(cells[name])[0] for name in numeric}
+            for column in numeric:
+                numbers, _ = table.numbers(cells[column.name])
+                kind = "int64" if column.watch.is_whole else "double"
+                cells[column.name] = float_array(numbers).cast(kind)
             outputs = np.full((len(part.kept), len(model.result_.names)), np.nan)
             if len(part.values):
                 named = hasattr(model, "feature_names_in_")
