@@ -110,8 +110,9 @@ def lies_about(name: str, result: Any, matrix: Any) -> Lies:
         yield from with_goal(result, "largest floor", {"rho_upper": tops})
 
 
-OWN = {"upper": "threshold", "tol": "threshold", "goal": "budget|vif"}  # numbers of few kinds
-NAMES = ["fidelity", "correlation", "objective", "lower", "prices", "weights", *OWN]
+# numbers of few kinds
+OWN = {"lower": "threshold", "upper": "threshold", "tol": "threshold", "goal": "budget|vif"}
+NAMES = ["fidelity", "correlation", "objective", "prices", "weights", *OWN]
 ALL = [*KINDS, *LARGE]
 
 

@@ -16,6 +16,7 @@ from skcoral.bounds.columns import proved_columns
 from skcoral.bounds.dual import multipliers_and_matrix, number, numbers, part
 from skcoral.bounds.exact import floor_room, mean_room
 from skcoral.bounds.frame import threshold_bound
+from skcoral.bounds.rank import DualBound
 from skcoral.bounds.tradeoff import Outputs, complete_square, floors_of
 from skcoral.bounds.vif import least_unique, limited_room
 from skcoral.certificates.evaluation import (
@@ -24,8 +25,6 @@ from skcoral.certificates.evaluation import (
     FactorOutputs,
     evaluate,
     evaluate_factored,
-    fidelity_rooms,
-    highest_floor,
     left_open,
     prices_of,
 )
@@ -115,7 +114,7 @@ class _Claims(Ledger):
             near = tol.PRICE_TOL, tol.PRICE_TOL
         else:
             proved, near = evaluate(result, attained, R, self.arithmetic), (tol.REPORTED_TOL, 0.0)
-        self.bound(proved.bound, highest_floor(result, proved))
+        self.bound(proved)
         prices = prices_of(result, proved.slopes, attained.largest)
         self.prices(prices, 0.5 * proved.slopes, near)
         return proved.bound
@@ -165,12 +164,13 @@ class _Claims(Ledger):
         """The bound on a support, its zeros and prices."""
         worst = self.attained.worst
         claim_support(self, result, R)
-        bound = evaluate(result, self.attained, R, self.arithmetic).bound
+        proved = evaluate(result, self.attained, R, self.arithmetic)
+        bound = proved.bound
         if result.status == "exact" or worst <= 0.5 * tol.EXACT_TOL:
             self.order(bound)
             self.claim_status("exact", worst / tol.EXACT_TOL)
         else:
-            self.bound(bound)
+            self.bound(proved)
         return bound
 
     def exact(self, R: Array) -> None:
@@ -180,12 +180,16 @@ class _Claims(Ledger):
         weights, _, _ = multipliers_and_matrix(self.arrays, parts, self.attained.k)
         self.prices(np.zeros(self.attained.k), weights)
         self.within("lower bound", abs(result.lower_bound), 0.0)
+        # by how much another exact decorrelator can exceed T
+        given, rooms = (self.arrays, self.attained, R, self.arithmetic), {}
         try:
-            rooms = fidelity_rooms(result, self.attained, R, self.arithmetic)
+            if "S" in self.arrays:
+                rooms["floors"] = floor_room(*given)
+            rooms["mean fidelity"] = mean_room(*given)
         except CertificateError:
             if result.status == "exact":
                 raise
-            rooms = {"mean fidelity": Enclosure(np.inf, np.inf)}
+            rooms["mean fidelity"] = Enclosure(np.inf, np.inf)
         if isinstance(result.goal, Budget):
             # The floors of exact decorrelators bound those within a budget of zero, and no others.
             top = np.inf
@@ -223,16 +227,13 @@ class _Claims(Ledger):
         limit = tol.OPTIMAL_GAP * max(1.0, self.result.objective)
         self.within("bounds in order", high - attained, limit)
 
-    def bound(self, bound: Enclosure, top: float = np.inf) -> None:
-        """A lower bound, a budget, and the status that follows.
-
-        ``top`` is a common floor that no transformation within the budget exceeds.
-        """
-        self.order(bound)
+    def bound(self, proved: DualBound) -> None:
+        """A lower bound, a budget, and the status that follows."""
+        self.order(proved.bound)
         goal, floor = self.result.goal, float(self.result.rho_min.max())
         if isinstance(goal, Budget):
-            self.budget(goal, top)
-        gap = float((self.attained.residual - max(float(bound.lower), 0.0)).upper)
+            self.budget(goal, proved.highest_floor(goal.budget, self.result.criterion, floor))
+        gap = float((self.attained.residual - max(float(proved.bound.lower), 0.0)).upper)
         self.claim_status("optimal", left_open(goal, floor, gap, self.result.objective))
 
     def budget(self, goal: Budget, top: float) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 
 from skcoral.bounds.arithmetic import Arithmetic, Enclosure, around, column_dots, exactly
 from skcoral.bounds.dual import part
-from skcoral.bounds.exact import floor_room, mean_room
 from skcoral.bounds.rank import DualBound, factor_bound
 from skcoral.bounds.support import support_bound
 from skcoral.bounds.tradeoff import Outputs, tradeoff_bound
@@ -159,14 +158,6 @@ def evaluate_factored(result: Decorrelation, A: Array, arithmetic: Arithmetic) -
     return factor_bound(*given, A, arithmetic)
 
 
-def highest_floor(result: Decorrelation, proved: DualBound) -> float:
-    """A common floor that no transformation within the budget exceeds; infinite without one."""
-    if not isinstance(result.goal, Budget):
-        return np.inf
-    floor = float(result.rho_min.max())
-    return proved.highest_floor(result.goal.budget, result.criterion, floor)
-
-
 def left_open(goal: Goal, floor: float, gap: float, objective: float) -> float:
     """What is left open, relative to what "optimal" allows.
 
@@ -177,15 +168,6 @@ def left_open(goal: Goal, floor: float, gap: float, objective: float) -> float:
     if isinstance(goal, VifLimit):
         return (goal.rho_upper - floor) / LIMIT_GAP
     return max(left, (goal.rho_upper - floor) / OPTIMAL_GAP) if isinstance(goal, Budget) else left
-
-
-def fidelity_rooms(
-    result: Decorrelation, attained: Attained, R: Array, arithmetic: Arithmetic
-) -> dict[str, Enclosure]:
-    """By how much another exact decorrelator can exceed T, in what it is said to have most of."""
-    given = result.certificate.arrays, attained, R, arithmetic
-    rooms = {"mean fidelity": mean_room(*given)}
-    return {"floors": floor_room(*given), **rooms} if "S" in given[0] else rooms
 
 
 def prices_of(result: Decorrelation, slopes: Array, largest: Array | None = None) -> Array:

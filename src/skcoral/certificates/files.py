@@ -223,14 +223,9 @@ def _stored_factor(result: Threshold | Decorrelation) -> FactoredCorrelation:
 
 def _largest_difference(stored: Any, given: Any) -> float:
     """By how much the entries of two correlation matrices differ at most; infinite if in shape."""
-    low = isinstance(stored, FactoredCorrelation), isinstance(given, FactoredCorrelation)
+    low = [isinstance(R, FactoredCorrelation) for R in (stored, given)]
     if all(low):
         return factors_apart(stored.factor, given.factor) if len(stored) == len(given) else np.inf
-    if any(low):
-        factored, matrix = (stored, given) if low[0] else (given, stored)
-        matrix = np.asarray(matrix, dtype=np.float64)
-        if matrix.shape != factored.shape:
-            return np.inf
-        return max(float(np.abs(matrix[:, c] - block).max()) for c, block in factored.blocks())
-    matrix = check_semidefinite(given).R
-    return float(np.abs(stored - matrix).max()) if stored.shape == matrix.shape else np.inf
+    stored = stored.toarray() if low[0] else stored
+    given = given.toarray() if low[1] else check_semidefinite(given).R
+    return float(np.abs(stored - given).max()) if stored.shape == given.shape else np.inf
