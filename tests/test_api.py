@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from skcoral import decorrelate, frontier, maximize_fidelity, threshold
 from skcoral.certificates import check
-from skcoral.datasets import load_wine
+from skcoral.datasets import load_wine, make_system
 from skcoral.exceptions import InvalidArgumentError, InvalidCorrelationError
 
 WINE = load_wine()
@@ -84,6 +84,16 @@ ONES = np.ones((13, 13))
 def test_odd_arguments_are_refused(arguments: dict[str, object]) -> None:
     with pytest.raises(InvalidArgumentError):
         decorrelate(NAMED, **{"rho_min": 0.9, **arguments})
+
+
+def test_with_a_support_the_answer_is_no_worse_than_the_one_to_begin_with() -> None:
+    R = make_system(18)
+    support = np.abs(R) > 0.15
+    best = decorrelate(R, 0.5, support=support, n_starts=200)
+    cold, warm = (decorrelate(R, 0.3, support=support, n_starts=1, warm=w) for w in (None, best))
+    assert warm.objective <= best.objective * (1 + 1e-9) < cold.objective
+    with pytest.raises(InvalidArgumentError, match=r"18 outputs of 18 .*\(4, 4\)"):
+        decorrelate(R, 0.3, support=support, warm=decorrelate(R[:4, :4], 0.9))
 
 
 def test_budgets_and_numbers_of_points_are_checked_before_the_work() -> None:

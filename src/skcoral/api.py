@@ -161,7 +161,8 @@ def decorrelate(
         The answer to a neighbouring problem of the same variables: other floors, or a matrix from
         nearly the same rows. Above the threshold the squared criterion starts from its dual point,
         which saves Newton steps; the answer is the same, to the accuracy of both. With singular
-        matrices the search for outputs begins at those of the neighbour.
+        matrices and ``support`` the search begins at the outputs of the neighbour as well; where
+        these meet floors and support, the answer is no worse.
     callback : callable, optional
         Called as ``callback(iteration, objective, lower_bound)``; while an exact answer is looked
         for, with a bound on the mean fidelity and the weakest margin over the floors.
@@ -202,6 +203,13 @@ def decorrelate(
     matrix, settings, p = problem.matrix, problem.settings, len(problem.matrix)
     n_starts = check_count("n_starts", n_starts, maximum=1_000_000)
     check_random_state(random_state)
+    is_answer = isinstance(warm, Decorrelation)
+    if warm is not None and not (is_answer and warm.T.shape == (len(problem.sources), p)):
+        came = f"one of shape {warm.T.shape}" if is_answer else shown_value(warm)
+        raise InvalidArgumentError(
+            f"warm must be an answer of decorrelate or maximize_fidelity with {p} outputs of "
+            f"{len(problem.sources)} variables; got {came}."
+        )
     restricted = support is not None or bounds is not None
     if check_choice("proof", proof, ("quick", "moments")) == "moments" and not restricted:
         raise InvalidArgumentError(
@@ -241,15 +249,9 @@ def decorrelate(
             random_state=random_state,
             memory=settings.memory,
             proof=proof,
+            warm=None if warm is None else warm.T @ np.eye(p),  # also of a wide table
         )
         return certify(problem, solution)
-    is_answer = isinstance(warm, Decorrelation)
-    if warm is not None and not (is_answer and len(warm.names) == p):
-        came = f"one with {len(warm.names)}" if is_answer else shown_value(warm)
-        raise InvalidArgumentError(
-            f"warm must be an answer of decorrelate or maximize_fidelity with {p} outputs, got "
-            f"{came}."
-        )
     if matrix.deficiency is not None:
         from skcoral.solvers.singular import solve_singular
 
