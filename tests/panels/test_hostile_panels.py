@@ -46,7 +46,7 @@ def test_columns_are_found_by_their_names_as_text(table):
 
 def test_text_whose_day_and_month_could_be_mixed_up_is_refused(table):
     months = pd.date_range("2020-01-01", periods=60, freq="MS")
-    with pytest.raises(InvalidTableError, match=r"01\.01\.2020"):
+    with pytest.raises(InvalidTableError, match=r"01\.02\.2020"):
         rolling(table.assign(day=months.strftime("%d.%m.%Y")), "300D", on="day", **SETTINGS)
     text = rolling(table.assign(day=months.strftime("%Y-%m-%d")), "300D", on="day", **SETTINGS)
     dates = rolling(table.assign(day=months), "300D", on="day", **SETTINGS)
@@ -115,3 +115,11 @@ def test_windows_without_moments_are_refused_without_noise(table, factor, halfli
         panel = rolling(table * factor, 30, halflife=halflife, **SETTINGS)
     assert set(panel.status["status"]) == {"refused"}
     assert {w.category for w in seen} == {SkippedWindowsWarning}
+
+
+def test_years_and_days_in_any_spelling_that_is_clear(table):
+    years = table.assign(year=np.arange(1930.0, 1990.0))
+    text = table.assign(year=[f"13.06.{1930 + k}" for k in range(60)])
+    for dated in (years, text):
+        status = rolling(dated, f"{365 * 20}D", on="year", **SETTINGS).status
+        assert status["rows"].iloc[-1] == 20

@@ -36,11 +36,11 @@ def test_batches_give_what_the_whole_table_gives(asked):
     X.iloc[50, 2] = np.nan
     options = {"min_rows": 20, **asked, "rho_min": 0.96}
     whole = rolling(X, **options)
-    roller = Roller(list(X.columns), **options)
+    roller = Roller(list(X.columns), dates="day", **options)
     pushed = []
     for start, end in ((0, 1), (1, 12), (12, 60), (60, 61), (61, 80)):
         days = X.index[start:end]
-        pushed.append(roller.push(X[start:end].to_numpy(), days, days))
+        pushed.append(roller.push(X[start:end].to_numpy(), days))
     made = np.concatenate([part.outputs for part in pushed])
     wanted = whole.outputs.to_numpy()
     assert np.array_equal(np.isnan(made), np.isnan(wanted))
@@ -74,10 +74,10 @@ def test_memory_does_not_grow_with_the_number_of_windows():
 
 def test_rows_of_a_stream_come_in_order():
     X = frame(n=60)
-    roller = Roller(list(X.columns), "30D", min_rows=10)
-    roller.push(X[:40].to_numpy(), X.index[:40], X.index[:40])
+    roller = Roller(list(X.columns), "30D", dates="day", min_rows=10)
+    roller.push(X[:40].to_numpy(), X.index[:40])
     with pytest.raises(InvalidTableError, match="Row 0 of these is earlier"):
-        roller.push(X[30:].to_numpy(), X.index[30:], X.index[30:])
+        roller.push(X[30:].to_numpy(), X.index[30:])
 
 
 def test_the_picture_has_the_numbers_of_the_windows():

@@ -12,7 +12,7 @@ from skcoral.exceptions import InvalidTableError
 from skcoral.panels.results import Panel, warn_about_windows, window_columns
 from skcoral.panels.solver import Solver, run
 from skcoral.panels.tables import Rows, read
-from skcoral.panels.windows import Rule, check_times, cut, rule
+from skcoral.panels.windows import Rule, cut, read_dates, rule
 
 
 def rolling(
@@ -155,7 +155,7 @@ def _times(rows: Rows, how: Rule) -> Any:
             "Windows of time need dates: give on= the name of the column that holds them, or a "
             "table with a date index."
         )
-    times = check_times(rows.labels, f"`{rows.label}`")[rows.order]
+    times = read_dates(rows.labels, rows.label)[rows.order]
     for key, part in rows.groups:
         back = np.flatnonzero(np.diff(times[part]) < 0)
         if len(back):

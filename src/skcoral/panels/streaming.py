@@ -14,7 +14,7 @@ from skcoral.core.validation import check_complete, check_names
 from skcoral.exceptions import InvalidTableError
 from skcoral.panels.results import window_columns
 from skcoral.panels.solver import Solver, run
-from skcoral.panels.windows import RULE_OPTIONS, Windows, check_times, cut, first_rows, rule
+from skcoral.panels.windows import RULE_OPTIONS, Windows, cut, first_rows, read_dates, rule
 
 _WITHOUT = {  # why complete rows have no output, by the status of their window
     "none": "before the first window with enough complete rows",
@@ -39,7 +39,8 @@ class Pushed:
 class Roller:
     """Windows over rows that arrive in batches; memory does not grow with the number of windows.
 
-    The arguments are those of :func:`skcoral.panels.rolling`.
+    The arguments are those of :func:`skcoral.panels.rolling`; ``dates`` is what the labels of rows
+    are called where they are dates, in increasing order.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Roller:
         names: Sequence[str],
         window: Any,
         *,
+        dates: str | None = None,
         halflife: float | None = None,
         n_jobs: int | None = None,
         **settings: Any,
@@ -55,8 +57,7 @@ class Roller:
         how = {name: settings.pop(name) for name in RULE_OPTIONS if name in settings}
         self.rule = rule(window, len(self.names), **how)
         self.solver = Solver(self.names, settings, halflife)
-        self.n_jobs = n_jobs
-        self.needs_times = self.rule.span is not None
+        self.n_jobs, self.dates = n_jobs, dates
         self._values = np.empty((0, len(self.names)))
         self._labels = np.empty(0, dtype=object)
         self._times = np.empty(0, dtype=np.int64)
@@ -67,10 +68,9 @@ class Roller:
         self,
         values: Array,
         labels: Sequence[Any],
-        times: Any = None,
         where: Callable[[int], str] = "Row {} of these".format,
     ) -> Pushed:
-        """Take the next rows, NaN where missing, with dates where windows need them.
+        """Take the next rows, NaN where missing, and their labels.
 
         ``where`` names one of these rows in a message, by its index.
         """
@@ -80,8 +80,8 @@ class Roller:
         names = np.empty(len(values), dtype=object)
         names[:] = labels
         self._labels = np.concatenate([self._labels, names])
-        if self.needs_times:
-            self._times = np.concatenate([self._times, check_times(times, "The column of dates")])
+        if self.dates is not None:
+            self._times = np.concatenate([self._times, read_dates(labels, self.dates)])
             back = np.flatnonzero(np.diff(self._times) < 0)
             if len(back):
                 raise InvalidTableError(
@@ -89,8 +89,13 @@ class Roller:
                     "rows by date, or name each column that tells several series apart (--by)."
                 )
         complete: Any = ~np.isnan(rows).any(axis=1)
-        times = self._times if self.needs_times else None
-        windows = cut(complete, times, self.rule, [slice(0, len(complete))], self._anchor)
+        windows = cut(
+            complete,
+            self._times if self.dates else None,
+            self.rule,
+            [slice(0, len(complete))],
+            self._anchor,
+        )
         windows.of_row[:before] = -1  # these rows were transformed with their own batch
         outputs, figures, _ = run(rows, complete, windows, self.solver, n_jobs=self.n_jobs)
         columns, _ = window_columns(windows, figures, self.solver.output_names)

@@ -7,6 +7,8 @@ ended that many rows earlier, so that its output is made of the past alone.
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -140,23 +142,49 @@ def _nanoseconds(span: Any) -> int:
     return length
 
 
-def check_times(times: Any, what: str) -> Any:
-    """Return times as nanoseconds, refused where a date is missing."""
+def read_dates(cells: Any, name: str) -> Any:
+    """Dates, or text that can be read as dates in one way, as nanoseconds; none may be missing."""
     import pandas as pd
 
-    for text in (cell for cell in times if isinstance(cell, str)):
-        if not text.strip()[:4].isdecimal():
-            raise InvalidTableError(
-                f"{what} holds dates as text such as {text!r}, whose day and month could be mixed "
-                "up: write 2024-12-31, or turn them into dates first."
-            )
     try:
-        index = pd.DatetimeIndex(times)
-    except (ValueError, TypeError) as error:
+        if not str(getattr(cells, "dtype", "")).startswith("datetime"):
+            cells = _dates_of_cells(cells, name)
+        dates = pd.DatetimeIndex(cells)
+    except (ValueError, TypeError, OverflowError) as error:
+        reason = str(error).splitlines()[0]
+        if "timezones" in reason:
+            reason = "times have different offsets from UTC; write all of them in UTC"
         raise InvalidTableError(
-            f"{what} holds no dates ({error}): windows of time need dates. Give a number of rows, "
-            "or turn it into dates first."
+            f"column {name!r} does not hold dates: {reason}\nWrite dates as 2024-12-31."
         ) from error
-    if index.hasnans:
-        raise InvalidTableError(f"{what} has rows without a date: fill or drop them.")
-    return index.as_unit("ns").asi8
+    if dates.hasnans:
+        raise InvalidTableError(f"column {name!r} has rows without a date: fill or drop them.")
+    return dates.as_unit("ns").asi8
+
+
+def _dates_of_cells(cells: Any, name: str) -> Any:
+    import pandas as pd
+
+    # Spreadsheets and data frames write years as 1935.0.
+    years = [re.fullmatch(r"\s*(\d{4})\.0+\s*", str(cell)) for cell in cells]
+    plain = [cell if year is None else year[1] for cell, year in zip(cells, years, strict=True)]
+    texts = pd.Series(plain, dtype=object)
+    dates = _parsed(texts)
+    if dates.dtype == object:  # as pandas 2 keeps times of several zones
+        raise ValueError("Mixed timezones detected.")
+    other = texts[~texts.astype(str).str.match(r"\s*\d{4}") & dates.notna()]
+    unclear = other[_parsed(other) != _parsed(other, dayfirst=True)]
+    if len(unclear):
+        raise InvalidTableError(
+            f"column {name!r} has dates whose day and month cannot be told apart, such as "
+            f"{str(unclear.iloc[0])!r}.\nWrite dates as 2024-12-31."
+        )
+    return dates
+
+
+def _parsed(texts: Any, **how: Any) -> Any:
+    import pandas as pd
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about dates that can be read in one way only
+        return pd.to_datetime(texts, format="mixed", **how)

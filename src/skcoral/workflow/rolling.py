@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -60,12 +58,11 @@ class RollingPass:
         return set(self.status) <= _CERTIFIED
 
     def _new_roller(self) -> Roller:
-        roller = Roller(self.data.names, **self.settings)
-        if roller.needs_times and self.date is None:
+        roller = Roller(self.data.names, dates=self.date, **self.settings)
+        if roller.rule.span is not None and self.date is None:
             raise InvalidArgumentError(
                 "windows of time need dates.\nSay which column holds them: --date NAME"
             )
-        roller.needs_times = self.date is not None
         return roller
 
     def write(
@@ -127,9 +124,8 @@ class RollingPass:
         roller = self.groups.setdefault(key, self._new_roller())
         marks = batch.rows if self.date is None else plain_cells(cells[self.date])
         labels = [marks[k] for k in rows]
-        times = None if self.date is None else _read_dates(labels, self.date)
         unit = self.data.table.unit
-        pushed = roller.push(values, labels, times, lambda k: f"{unit} {batch.rows[rows[k]]}")
+        pushed = roller.push(values, labels, lambda k: f"{unit} {batch.rows[rows[k]]}")
         figures = pushed.figures
         self.status.update(figures["status"].tolist())
         self.without.update(pushed.without)
@@ -144,42 +140,3 @@ class RollingPass:
             plain = (c if c.dtype.kind in "iuf" else [str(cell) for cell in c] for c in columns)
             log.write([*([part] * len(figures["last"]) for part in key), *spans, *plain])
         return pushed.outputs
-
-
-def _read_dates(cells: list[Any], name: str) -> Any:
-    """The cells of the column ``name`` as dates; what can be read in two ways is an error."""
-    import pandas as pd
-
-    # Spreadsheets and data frames write years as 1935.0.
-    years = (re.fullmatch(r"\s*(\d{4})\.0+\s*", str(cell)) for cell in cells)
-    texts = pd.Series(
-        [cell if year is None else year[1] for cell, year in zip(cells, years, strict=True)],
-        dtype=object,
-    )
-    try:
-        dates = _parsed(texts)
-        if dates.dtype == object:  # as pandas 2 keeps times of several zones
-            raise ValueError("Mixed timezones detected.")
-    except (ValueError, TypeError, OverflowError) as error:
-        reason = str(error).splitlines()[0]
-        if "timezones" in reason:
-            reason = "times have different offsets from UTC; write all of them in UTC"
-        raise InvalidTableError(
-            f"column {name!r} does not hold dates: {reason}\nWrite dates as 2024-12-31."
-        ) from error
-    other = texts[~texts.astype(str).str.match(r"\s*\d{4}") & dates.notna()]
-    unclear = other[_parsed(other) != _parsed(other, dayfirst=True)]
-    if len(unclear):
-        raise InvalidTableError(
-            f"column {name!r} has dates whose day and month cannot be told apart, such as "
-            f"{str(unclear.iloc[0])!r}.\nWrite dates as 2024-12-31."
-        )
-    return dates
-
-
-def _parsed(texts: Any, **how: Any) -> Any:
-    import pandas as pd
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about dates that can be read in one way only
-        return pd.to_datetime(texts, format="mixed", **how)
