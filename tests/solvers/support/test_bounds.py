@@ -226,12 +226,3 @@ def test_any_dual_point_bounds_any_feasible_point(seed, rho):
     ):
         found = proved(R, mask, space.floors, arrays, criterion, bound="frame", norm=norm)
         assert found <= value + 1e-10
-
-
-@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
-@pytest.mark.parametrize("rho", [0.0, 0.85, 0.95, 0.99])
-def test_the_papers_system(paper_system, rho):
-    R, mask = paper_system
-    floors = np.full(18, rho)
-    bound = frame_bound(feasible_set(R, mask, floors))
-    assert bound.value == pytest.approx(frame_programme(R, mask, floors), abs=1e-6)

@@ -200,19 +200,6 @@ def test_more_allowed_entries_never_hurt(simulated, names, criterion):
         warm, last = result.T, result.objective
 
 
-@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
-def test_lower_floors_never_hurt(simulated, names, criterion):
-    R = simulated(6, seed=5)
-    mask = np.abs(R) > 0.2
-    grid = [0.5, 0.99, 0.0]
-    path = support_frontier(R, grid, mask, names=names(6), criterion=criterion, n_starts=4)
-    assert [result.rho_min[0] for result in path] == grid
-    by_floor = sorted(path, key=lambda result: result.rho_min[0])
-    for low, high in pairwise(by_floor):
-        assert low.objective <= high.objective
-        assert_feasible(R, mask, high)
-
-
 def test_no_floor_and_a_floor_of_zero_are_the_same_problem(paper_system):
     R, mask = paper_system
     zero = decorrelate(R, 0.0, support=mask, n_starts=5)
@@ -258,16 +245,6 @@ def test_floors_of_one_and_floors_by_variable(simulated, names):
         assert_feasible(R, mask, result)
         np.testing.assert_array_equal(result.T[:, [0, 3]], np.eye(6)[:, [0, 3]])
         assert result.objective >= abs(R[0, 3]) ** 2 - 1e-12
-
-
-def test_warm_starts_are_never_lost(simulated, names):
-    R = simulated(8, seed=3)
-    mask = np.abs(R) > 0.2
-    good = solve_support(R, np.zeros(8), mask, names=names(8), criterion="worst", n_starts=20)
-    again = solve_support(
-        R, np.zeros(8), mask, names=names(8), criterion="worst", n_starts=1, warm=good.T
-    )
-    assert again.objective <= good.objective * (1 + 1e-12)
 
 
 def test_the_result_tells_how_it_was_found(simulated, names):
