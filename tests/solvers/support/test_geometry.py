@@ -58,6 +58,20 @@ def test_descents_end_where_no_small_move_helps(sparse_cases, loss, kind):
         np.testing.assert_allclose(space.onto_caps(U[None])[0], U, atol=1e-12)
 
 
+@pytest.mark.parametrize("loss", [squared_loss, power_loss(7.0), absolute_loss(0.05)])
+def test_slopes_of_the_losses(loss):
+    """``dvalue = Σ_ij C_ij dG_ij``, by a central difference; nothing has no value and no slope."""
+    rng = np.random.default_rng(3)
+    E, change = (np.triu(rng.normal(size=(2, 4, 4)), 1) for _ in range(2))
+    E, change = E + E.swapaxes(1, 2), change + change.swapaxes(1, 2)
+    slope = loss(E)[1]
+    rise = (loss(E + 1e-6 * change)[0] - loss(E - 1e-6 * change)[0]) / 2e-6
+    np.testing.assert_allclose(np.einsum("sij,sij->s", slope, change), rise, rtol=1e-7)
+    value, slope = loss(0.0 * E)
+    assert not value.any()
+    assert not slope.any()
+
+
 def test_descent_minimises_quadratics_and_never_climbs():
     rng = np.random.default_rng(2)
     A = rng.normal(size=(6, 6))

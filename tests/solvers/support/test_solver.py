@@ -69,6 +69,17 @@ def test_full_support_below_the_threshold_is_exact(simulated, names):
     np.testing.assert_allclose(result.correlation, np.eye(6), atol=1e-10)
 
 
+def test_an_end_that_ties_with_its_start_is_the_stationary_one(names):
+    """Many transformations share the least value; the multipliers of a rough one prove nothing."""
+    R = np.array([[1, 906, 698, 571], [0, 1, 737, 615], [0, 0, 1, 884], [0, 0, 0, 1.0]])
+    R = np.triu(R, 1) / 1000
+    R = R + R.T + np.eye(4)
+    floors = np.array([0.999, 0.85, 0.5, 0.5])
+    result = solve_support(R, floors, np.ones((4, 4), dtype=bool), names=names(4), n_starts=20)
+    assert result.status == "optimal"
+    assert result.search.stationarity < 1e-11
+
+
 @pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
 def test_autoregressions_need_only_their_order(names, criterion):
     for coefficients in ([0.8], [0.5, -0.4], [0.3, 0.2, -0.5]):
