@@ -118,9 +118,8 @@ def _notes(fitted: Fit, options: Namespace) -> list[str]:
     data, result = fitted.data, fitted.model.result_
     outcome: Outcome = "unused" if options.output is None else "empty"
     told = notes(data, "dropped" if options.drop_incomplete else outcome)
-    aside = {*data.constant, *data.doubtful, data.request.target}
-    passed = [name or "the row labels" for name in data.passed_through if name not in aside]
-    if data.matrix is None and passed:
+    passed = [name or "the row labels" for name in data.unmentioned]
+    if passed:
         told.append(f"Columns left as they were: {console.listing(passed)}.")
     told += [result.notes.rounding, sentences.unfloored(result, fitted.model.rho_min)]
     groups = data.suggested_groups if options.confidence and not options.groups else None

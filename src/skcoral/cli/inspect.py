@@ -144,7 +144,7 @@ def _show(record: dict[str, Any], data: Dataset, th: Threshold | None) -> None:
             f"{used} of them variables."
         )
     console.say(f"{record['file']}{size}", "bold")
-    console.say_each(_remarks(record, data))
+    console.say_each(_remarks(data))
     pairs = "; ".join(
         f"{' – '.join(map(shortened, item['pair']))} {item['correlation']:+.3f}"
         for item in record["strongest_pairs"][:3]
@@ -199,7 +199,7 @@ def _show_floors(record: dict[str, Any], data: Dataset) -> None:
         console.copyable(f"  {best['command']}")
 
 
-def _remarks(record: dict[str, Any], data: Dataset) -> list[str]:
+def _remarks(data: Dataset) -> list[str]:
     """What was asked and assumed, and why the other columns are not used."""
     kinds = {
         "text": "not numbers",
@@ -207,10 +207,8 @@ def _remarks(record: dict[str, Any], data: Dataset) -> list[str]:
         "empty": "no values",
         "number": "left out",
     }
-    told = {*data.constant, *data.doubtful, data.request.target}
     unused = [
-        f"{shortened(c['name'])} ({kinds[c['kind']]})" if c["name"] else "the row labels"
-        for c in record["columns"]
-        if data.matrix is None and not c["used"] and c["name"] not in told
+        f"{shortened(name)} ({kinds[data.content.column(name).kind]})" if name else "the row labels"
+        for name in data.unmentioned
     ]
     return [*notes(data), *([f"Not used: {console.listing(unused)}."] if unused else [])]

@@ -99,6 +99,13 @@ class Dataset:
         return tuple(name for name in self.table.names if name not in variables)
 
     @property
+    def unmentioned(self) -> tuple[str, ...]:
+        """The columns of a table that are not variables, and that no note names."""
+        told = {*self.constant, *self.doubtful, self.request.target}
+        others = self.passed_through if self.matrix is None else ()
+        return tuple(name for name in others if name not in told)
+
+    @property
     def is_wide(self) -> bool:
         """Whether there are so few rows that these are held, and no matrix of all pairs."""
         return 2 * self.content.n_rows < len(self.names)

@@ -345,7 +345,9 @@ def test_a_failure_is_marked_only_where_there_is_one(wine):
     assert 'class="promise"' in report.render(facts)
     doubtful = replace(facts, result=replace(facts.result, status="best_found"))
     assert 'class="promise open"' in report.render(doubtful)
-    assert 'class="promise failed"' in report.render(replace(facts, passed=False))
+    assert 'class="promise failed"' in report.render(
+        replace(facts, check=replace(facts.check, passed=False, problems=("x",)))
+    )
 
 
 @pytest.mark.parametrize(("p", "figures"), [(15, True), (16, False)])

@@ -43,7 +43,7 @@ class ReportFacts:
     >>> from skcoral.show import report
     >>> from skcoral.datasets import load_wine
     >>> facts = report.gather(CORAL(rho_min=0.9).fit(load_wine().to_frame()), n_points=0)
-    >>> facts.passed, facts.problems
+    >>> facts.check.passed, facts.check.problems
     (True, ())
     """
 
@@ -53,8 +53,7 @@ class ReportFacts:
     measured: Measured  # what the outputs show, measured on them
     result: Decorrelation
     threshold: Threshold | None  # None where it takes long
-    passed: bool  # the independent check of the certificate, and what it found
-    problems: Sequence[str]
+    check: certificates.Check  # the independent one, of the certificate
     baselines: dict[str, Array]  # fidelities of the classical methods, where they apply
     frontier: Frontier | None
     holdout: Holdout | None
@@ -161,8 +160,7 @@ def gather(
         measured=measured,
         result=result,
         threshold=estimator.threshold_ if _is_quick(result) else None,
-        passed=check.passed,
-        problems=check.problems,
+        check=check,
         baselines=baseline_fidelities(R)
         if result.anchors is None and not result.deficiency
         else {},

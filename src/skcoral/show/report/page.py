@@ -69,7 +69,7 @@ def render(facts: ReportFacts) -> str:
         sure=getattr(facts.estimator, "confidence_", None),
         price=sentences.price,
         priced=sentences.minimises_residual(result),
-        state=("" if plain else " open") if facts.passed else " failed",
+        state=("" if plain else " open") if facts.check.passed else " failed",
         promise=" ".join(filter(None, sentences.proved(result)[:2])),
         asked=[
             *_asked(facts.estimator, result),
@@ -125,7 +125,7 @@ def _listed(facts: ReportFacts) -> list[tuple[int, str]]:
 
 
 def _certificate(facts: ReportFacts) -> list[tuple[str, str]]:
-    result, th = facts.result, facts.threshold
+    result, th, check = facts.result, facts.threshold, facts.check
     known = [("status", sentences.status(result))]
     if sentences.minimises_residual(result):
         known.insert(0, ("lower bound", short(max(result.lower_bound, 0.0), digits=9)))
@@ -146,7 +146,10 @@ def _certificate(facts: ReportFacts) -> list[tuple[str, str]]:
         ("about", result.notes.about),
         ("residual", short(result.objective, digits=9)),
         *known,
-        ("independent check", "passed" if facts.passed else f"FAILED: {'; '.join(facts.problems)}"),
+        (
+            "independent check",
+            f"FAILED: {'; '.join(check.problems)}" if check.problems else "passed",
+        ),
     ]
 
 
