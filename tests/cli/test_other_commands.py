@@ -45,6 +45,8 @@ def test_inspect_says_in_which_units_relations_hold(main, tmp_path):
     for name, units in (("shares.csv", "up to constants"), ("R.csv", "in standardised units")):
         out = " ".join(main("inspect", tmp_path / name)[1].split())
         assert f"` ({units})" in out
+        # estimators of correlations need rows
+        assert ("--covariance" in out) == (name == "shares.csv")
 
 
 def test_long_names_leave_room_and_stay_apart(main, answer, tmp_path):

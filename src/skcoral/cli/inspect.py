@@ -54,9 +54,14 @@ def _dependence(data: Dataset) -> dict[str, Any]:
     """What is possible where columns determine each other, or rows are few."""
     deficiency = data.estimate.deficiency
     assert deficiency is not None
+    remedy = ""
+    if not deficiency.few_rows:
+        shrink = ", or fit with --covariance LedoitWolf" * (data.matrix is None)
+        remedy = f"{without(deficiency.redundant)}{shrink}."
+    reason = deficiency.explain(remedy)
     return {
-        "dependent": [str(r) for r in deficiency.relations] or [deficiency.explain()],
-        "reason": deficiency.explain(),
+        "dependent": [str(r) for r in deficiency.relations] or [reason],
+        "reason": reason,
         "redundant": deficiency.redundant,
         "rank": deficiency.rank,
         "least_residual": welch(len(data.names), deficiency.rank),
@@ -153,8 +158,6 @@ def _show(record: dict[str, Any], data: Dataset, th: Threshold | None) -> None:
     console.say_each([" ".join(filter(None, [pairs and f"Strongest pairs: {pairs}.", condition]))])
     if th is None:
         console.say(f"No exact decorrelation. {record['reason']}", "red")
-        if record["complete_rows"] is None or record["complete_rows"] > used:
-            console.say(f"{without(record['redundant'])}, or fit with --covariance LedoitWolf.")
         _show_floors(record, data)
         return
     say_threshold(th)

@@ -117,9 +117,12 @@ class Deficiency:
             remedy = f"dropping {listing(self.redundant)}, or {_SHRINKAGE}"
         return reason, remedy
 
-    def explain(self) -> str:
-        """Which problem is solved, why, and what exact decorrelation would need."""
-        reason, remedy = self._reason_and_remedy()
+    def explain(self, remedy: str = "") -> str:
+        """Which problem is solved, why, and what exact decorrelation would need.
+
+        A ``remedy`` in the words of the caller takes the place of the usual one.
+        """
+        reason, usual = self._reason_and_remedy()
         r, p = self.factor.shape
         new = (
             " New rows keep less, most of all where rows are about as many as columns; a hold-out "
@@ -128,7 +131,7 @@ class Deficiency:
         return (
             f"{reason}. {p} outputs in {r} dimension{'s' if r > 1 else ''} cannot all be "
             f"uncorrelated: the least sum of squared correlations between them is "
-            f"{welch(p, r):.6g}. Full rank would take {remedy}."
+            f"{welch(p, r):.6g}. {remedy or f'Full rank would take {usual}.'}"
             f"{new * self.few_rows}"
         )
 
