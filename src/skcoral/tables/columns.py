@@ -287,7 +287,7 @@ def select_variables(
         elif table.other_sheets:
             listed = ", ".join(table.other_sheets[:8])
             advice = f"Choose another sheet (--sheet NAME): {listed}."
-        raise too_few(table, content, varying, advice, doubtful)
+        raise _too_few(table, content, varying, advice, doubtful)
     return Selection(varying, tuple(fixed), {n: why for n, why in doubtful.items() if n})
 
 
@@ -301,15 +301,15 @@ def no_numbers(table: Table, columns: Sequence[ColumnProfile]) -> InvalidTableEr
     return InvalidTableError(f"{table.label}: {told}\n{advice}")
 
 
-def too_few(
+def _too_few(
     table: Table,
     content: TableProfile,
     kept: Sequence[str],
     advice: str,
-    doubtful: Mapping[str, Doubt] | None = None,
+    doubtful: Mapping[str, Doubt],
 ) -> InvalidTableError:
     """Say that fewer than two columns can be variables, and why the others are left out."""
-    reasons = {c.name: (doubtful or {}).get(c.name) or c.unusable(table) for c in content.columns}
+    reasons = {c.name: doubtful.get(c.name) or c.unusable(table) for c in content.columns}
     told = listing([f"{name} ({why})" for name, why in reasons.items() if why], quote="")
     kept = [name for name in kept if not reasons[name]]  # one value does not vary
     return InvalidTableError(

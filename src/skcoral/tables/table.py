@@ -146,7 +146,8 @@ class Table:
 
     def to_numpy(self, columns: Sequence[str]) -> Array:
         """Some columns as numbers, NaN where there is none."""
-        return np.concatenate([self.numbers_in(batch, columns) for batch in self.batches()])
+        parts = [self.numbers_in(batch, columns) for batch in self.batches()]
+        return np.concatenate([np.empty((0, len(columns))), *parts])
 
     def to_frame(self) -> pd.DataFrame:
         """All rows as a pandas DataFrame: number columns as float, the others as they came."""
@@ -156,14 +157,15 @@ class Table:
 
         content = profile(self)
         current().check("cells", content.n_rows * len(self.names), self.label)
-        numeric = {column.name for column in content.columns if column.kind in ("number", "empty")}
-        cells: dict[str, list[Any]] = {name: [] for name in self.names}
-        for batch in self.batches():
-            for name, column in zip(self.names, batch.columns, strict=True):
-                found = self.numbers(column)[0] if name in numeric else plain_cells(column)
-                cells[name].extend(found)
-        kinds = {name: float if name in numeric else object for name in self.names}
-        return pd.DataFrame({n: pd.Series(c, dtype=kinds[n]) for n, c in cells.items()})
+        cells = {}
+        for column in content.columns:
+            is_numeric = column.kind in ("number", "empty")
+            cells[column.name] = (
+                pd.Series(self.to_numpy([column.name])[:, 0])
+                if is_numeric
+                else pd.Series(self.cells(column.name), dtype=object)
+            )
+        return pd.DataFrame(cells)
 
 
 def keeping(read: Read) -> Read:
