@@ -1,9 +1,9 @@
 """CSV and TSV: pyarrow cuts records into cells, and every row keeps its line.
 
 pyarrow does not count lines, and need not where every line is a row. From the first block on that
-has a blank line, a note, a line end within a cell or an error, the csv module tells the lines of the
-records and which of them are rows; pyarrow then cuts the text of these, as arrays are made of it in
-a third of the time that lists of cells take.
+has a blank line, a note, a line end within a cell or an error, the csv module tells the lines of
+the records and which of them are rows. pyarrow then cuts the text of these: to keep the lists of
+cells and make arrays of them would take twice as long.
 """
 
 from __future__ import annotations
