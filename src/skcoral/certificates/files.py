@@ -16,7 +16,7 @@ from skcoral.bounds.frame import certified_factor, factors_apart
 from skcoral.certificates.checking import check, prove
 from skcoral.certificates.codec import DAMAGED, RESULTS, sealed, unsealed
 from skcoral.certificates.ledger import Check
-from skcoral.certificates.reading import certificate_kind, check_distinct, claimed_matrix
+from skcoral.certificates.reading import check_distinct, claimed_matrix, dual_parts
 from skcoral.core.display import printable
 from skcoral.core.files import replacing
 from skcoral.core.limits import read_file
@@ -215,7 +215,7 @@ def _judged(result: Any) -> Any:
 
 def _stored_factor(result: Threshold | Decorrelation) -> FactoredCorrelation:
     """The matrix ``AᵀA`` of a result whose certificate holds A."""
-    certificate_kind(result.certificate)
+    dual_parts(result)
     if "factor" not in result.certificate.arrays or not isinstance(result.T, LowRankTransform):
         raise CertificateError("without R, the proof needs a factor of it, and T those of its own.")
     return FactoredCorrelation(certified_factor(result.certificate, result.T.shape[0]))

@@ -31,41 +31,38 @@ from skcoral.core.results import (
 from skcoral.core.solution import Certificate, Floors, Goal, VifLimit
 from skcoral.exceptions import CertificateError, CoralError
 
-#: The arrays and settings that each kind of certificate consists of.
-PARTS: dict[str, tuple[set[str], set[str]]] = {
-    "exact": (set(), set()),
-    "tradeoff": ({"multipliers", "H"}, {"criterion"}),
-    "rank": ({"factor", "H", "multipliers", "diagonal"}, {"criterion", "rank"}),
-    "frame": ({"factor", "N", "multipliers", "kappa"}, {"criterion", "rank"}),
-    "frame_threshold": ({"factor", "N", "weights", "kappa"}, {"rank"}),
-    "support/lifted": ({"multipliers", "H", "support", "slope"}, {"bound", "criterion"}),
-    "support/frame": ({"Q", "eta", "support", "slope"}, {"bound", "criterion", "norm"}),
-    "support/moments": (
-        {"S", "weights", "pairs", "floors", "support", "slope"},
-        {"bound", "criterion"},
-    ),
-}
-
 #: What proves a bound on the floor within a limit on the VIF.
 VIF_PARTS = {"vif_weights", "vif_H", "vif_roots", "vif_vectors"}
 
-#: Groups of arrays that a kind may have besides; of each all or none, and not an empty certificate.
-FURTHER = {
-    "exact": [{"weights", "S"}, {"mean_weights", "mean_S"}],
-    "tradeoff": [VIF_PARTS],
+_STAR, _FLOORS, _MEAN = {"multipliers", "H"}, {"weights", "S"}, {"mean_weights", "mean_S"}
+_EXACT = (set[str](), [_FLOORS | _MEAN, _FLOORS, _MEAN])
+_RANK, _BOUND = {"criterion", "rank"}, {"criterion", "bound"}
+#: The kinds of certificates that each type of result has: the settings of each kind, and the
+#: arrays that it consists of, in one of several ways.
+_KINDS: dict[type[Any], dict[str, tuple[set[str], list[set[str]]]]] = {
+    Threshold: {"exact": _EXACT},
+    SingularThreshold: {"frame_threshold": ({"rank"}, [{"factor", "N", "weights", "kappa"}])},
+    Decorrelation: {
+        "exact": _EXACT,
+        "tradeoff": ({"criterion"}, [_STAR | VIF_PARTS, _STAR]),
+    },
+    SingularDecorrelation: {
+        "tradeoff": (_RANK, [_STAR | {"factor"}, _STAR]),  # of a wide table with its factor
+        "rank": (
+            _RANK,
+            [_STAR | {"factor", "diagonal"}, {"factor", "V", "multipliers", "kappa"}],
+        ),
+        "frame": (_RANK, [{"factor", "N", "multipliers", "kappa"}]),
+    },
+    RestrictedDecorrelation: {
+        "support/lifted": (_BOUND, [_STAR | {"support", "slope"}]),
+        "support/frame": (_BOUND | {"norm"}, [{"Q", "eta", "support", "slope"}]),
+        "support/moments": (
+            _BOUND,
+            [{"S", "weights", "pairs", "floors", "support", "slope"}],
+        ),
+    },
 }
-
-#: The kinds that results of each type have, and whether these name a rank.
-_KINDS: dict[type[Any], set[tuple[str, bool]]] = {
-    Threshold: {("exact", False)},
-    SingularThreshold: {("frame_threshold", True)},
-    Decorrelation: {("exact", False), ("tradeoff", False)},
-    SingularDecorrelation: {("tradeoff", True), ("rank", True), ("frame", True)},
-    RestrictedDecorrelation: {("support", False)},
-}
-
-#: What H and the diagonal of a bound of the rank are replaced by in factor form.
-_FACTORED_RANK = {"factor", "V", "multipliers", "kappa"}
 
 #: The shapes of the fields of a result: p variables and k outputs.
 _SHAPES = {"T": "pk", "correlation": "kk", "pair_weights": "kk", "R": "pp"}
@@ -128,66 +125,48 @@ def agree(reported: Array, wanted: Array, tolerance: float, rounding: Any = 0.0)
     return np.where(np.isfinite(wanted), near, reported == wanted)
 
 
-def certificate_kind(certificate: Certificate) -> str:
-    """Kind of a certificate with all of its parts: nothing missing, nothing beside."""
-    kind, info = certificate.kind, certificate.info
-    if kind == "support":
-        kind = f"support/{info.get('bound')}"
-    if not isinstance(kind, str) or kind not in PARTS:
-        raise CertificateError(f"no certificate of the kind {kind!r} is known.")
-    arrays, settings = PARTS[kind]
-    if kind == "rank" and "V" in certificate.arrays:
-        arrays = _FACTORED_RANK
-    if kind == "tradeoff" and "rank" in info:  # of a wide table: with its factor
-        settings, arrays = settings | {"rank"}, arrays | ({"factor"} & set(certificate.arrays))
-    groups = FURTHER.get(kind, [])
-    arrays = arrays.union(*(g for g in groups if g & set(certificate.arrays))) or groups[0]
-    missing = sorted(arrays - set(certificate.arrays))
+def dual_parts(result: Threshold | Decorrelation) -> Mapping[str, Array]:
+    """Arrays of the certificate of a result, of a kind that it has: all parts and no others."""
+    proof, info = result.certificate, result.certificate.info
+    kinds = _KINDS.get(type(result), {})
+    kind = f"support/{info.get('bound')}" if proof.kind == "support" else str(proof.kind)
+    if kind not in kinds:
+        raise CertificateError(
+            f"a certificate of the kind {kind!r} does not belong to a {type(result).__name__}."
+        )
+    settings, ways = kinds[kind]
+    arrays = min(ways, key=lambda way: len(way ^ set(proof.arrays)))
+    missing = sorted(arrays - set(proof.arrays))
     if missing:
         raise CertificateError(f"the certificate holds no array {' and '.join(missing)}.")
-    if set(info) != settings or set(certificate.arrays) != arrays:
-        found = sorted(map(str, {*info, *certificate.arrays} ^ (arrays | settings)))
+    if set(info) != settings or set(proof.arrays) != arrays:
+        odd = sorted(map(str, {*info, *proof.arrays} ^ (arrays | settings)))
         raise CertificateError(
             f"a certificate of the kind {kind!r} consists of {', '.join(sorted(arrays | settings))}"
-            f"; check {', '.join(found)}."
+            f"; check {', '.join(odd)}."
         )
-    return kind
-
-
-def dual_parts(result: Threshold | Decorrelation) -> Mapping[str, Array]:
-    """Arrays of the certificate of a result, whose criterion it has to share."""
-    kind, info = certificate_kind(result.certificate), result.certificate.info
     if "criterion" in info and info["criterion"] != getattr(result, "criterion", None):
         raise CertificateError(
             f"the certificate is about the criterion {info['criterion']!r}, the result about "
             f"{getattr(result, 'criterion', None)!r}."
         )
-    bare, of_rank = kind.partition("/")[0], "rank" in info
-    if (bare, of_rank) not in _KINDS.get(type(result), ()):
-        raise CertificateError(
-            f"a certificate of the kind {kind!r} does not belong to a {type(result).__name__}."
-        )
-    if of_rank:
-        _check_rank(info["rank"])
-    arrays = result.certificate.arrays
-    _check_goal(getattr(result, "goal", Floors()), kind, of_rank, set(arrays))
-    return arrays
-
-
-def _check_rank(rank: Any) -> None:
+    rank = info.get("rank", 1)
     if isinstance(rank, bool) or not isinstance(rank, int) or rank < 1:
         raise CertificateError(f"a rank is a whole number above 0, got {rank!r}.")
+    _check_goal(result, set(arrays))
+    return proof.arrays
 
 
-def _check_goal(goal: Any, kind: str, of_rank: bool, parts: set[str]) -> None:
-    """Refuse a goal that is none, or that the certificate is not about."""
-    check_type("`goal`", "Goal", goal)
+def _check_goal(result: Threshold | Decorrelation, parts: set[str]) -> None:
+    """Refuse a goal that the certificate is not about."""
+    goal = getattr(result, "goal", Floors())
     for name, _, value in _fields(goal):
         number(value, f"`{name}`")
     limited = isinstance(goal, VifLimit)
-    if limited and (of_rank or kind not in ("exact", "tradeoff")):
-        kind = f"{kind!r} of a singular matrix" if of_rank else repr(kind)
-        raise CertificateError(f"a limit on the VIF has no certificate of the kind {kind}.")
+    if limited and type(result) is not Decorrelation:
+        raise CertificateError(
+            f"a limit on the VIF has no certificate that a {type(result).__name__} holds."
+        )
     if not limited and VIF_PARTS & parts:
         raise CertificateError("the certificate is about a limit on the VIF, the result is not.")
 
