@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 
 from skcoral.exceptions import InfeasibleError
-from skcoral.solvers.support.bounded_columns import Column
+from skcoral.solvers.support.bounded_columns import BoundedColumn
 from skcoral.solvers.support.bounded_columns import feasible_column as feasible
 
 NAMES = [f"x{j}" for j in range(20)]
 
 
 def feasible_column(R, j, allowed, lower, upper, floor):
-    return feasible(Column(R, np.eye(len(R))[j], allowed, lower, upper), floor, NAMES[j], NAMES)
+    return feasible(
+        BoundedColumn(R, np.eye(len(R))[j], allowed, lower, upper), floor, NAMES[j], NAMES
+    )
 
 
 def problem(seed):
@@ -82,7 +84,7 @@ def test_columns_next_to_feasible_ones_are_repaired(size):
         except InfeasibleError:
             continue
         target = safe + size * rng.normal(size=len(R)) * allowed
-        found = Column(R, np.eye(len(R))[j], allowed, lower, upper).repaired(target, floor)
+        found = BoundedColumn(R, np.eye(len(R))[j], allowed, lower, upper).repaired(target, floor)
         count += 1
         if found is not None:
             assert kept(found, R, j, lower, upper, floor)
@@ -158,5 +160,5 @@ def test_fixed_coefficients():
 
 def test_no_column_within_bounds_that_keep_it_from_its_floor():
     R, small = np.eye(3), np.full(3, 0.1)  # the largest fidelity is 0.1
-    column = Column(R, np.eye(3)[0], everything(3), -small, small)
+    column = BoundedColumn(R, np.eye(3)[0], everything(3), -small, small)
     assert column.repaired(np.ones(3), 0.9) is None

@@ -19,7 +19,7 @@ from skcoral.core.criteria import Criterion
 from skcoral.core.measures import residual_by
 from skcoral.core.solution import Solution
 from skcoral.exceptions import InfeasibleError, InvalidArgumentError
-from skcoral.solvers.support.bounded_columns import Column, feasible_column
+from skcoral.solvers.support.bounded_columns import BoundedColumn, feasible_column
 from skcoral.solvers.support.caps import Caps
 from skcoral.solvers.support.interior_point import HalfSpaces, refine
 from skcoral.solvers.support.objectives import (
@@ -30,7 +30,7 @@ from skcoral.solvers.support.objectives import (
     residuals,
     squared_loss,
 )
-from skcoral.solvers.support.search import Found, distinct, random_starts
+from skcoral.solvers.support.search import Ends, distinct, random_starts
 from skcoral.solvers.support.solver import SupportProblem, solve_unbounded
 
 # One loss per round of the penalised descents, whose weight grows threefold in each: the repair of
@@ -75,7 +75,9 @@ def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Soluti
     R, floors, criterion, B = problem.R, problem.floors, problem.criterion, problem.unit_anchors
     lower, upper, mask = _within_support(problem, bounds)
     problem = replace(problem, mask=mask)
-    columns = [Column(R, *parts) for parts in zip(B.T, mask.T, lower.T, upper.T, strict=True)]
+    columns = [
+        BoundedColumn(R, *parts) for parts in zip(B.T, mask.T, lower.T, upper.T, strict=True)
+    ]
     sources = problem.sources or problem.names
     safe = np.column_stack(
         [
@@ -91,7 +93,7 @@ def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Soluti
     drawn = random_starts(space, max(problem.n_starts - 2, 0), rng)
     starts = space.onto_caps(np.concatenate((space.points(np.stack((free.T, safe))), drawn)))
     points = _penalised(space, starts, lower, upper, criterion)
-    ends = Found.of(points, criteria.values(criterion, residuals(space, points)))
+    ends = Ends.of(points, criteria.values(criterion, residuals(space, points)))
     ends_T = space.transform(ends.points[distinct(ends.values, _REPAIRED)])
     known = () if problem.warm is None else (problem.warm,)
     near = [_repaired(columns, T, floors) for T in (*known, *ends_T)]
@@ -115,7 +117,7 @@ def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Soluti
     )
 
 
-def _repaired(columns: Sequence[Column], T: Array, floors: Array) -> Array | None:
+def _repaired(columns: Sequence[BoundedColumn], T: Array, floors: Array) -> Array | None:
     """A feasible transformation near ``T``, column by column; None if one has none."""
     near = [column.repaired(t, rho) for column, t, rho in zip(columns, T.T, floors, strict=True)]
     feasible = [t for t in near if t is not None]
@@ -144,7 +146,7 @@ def _penalised(
 def _refined(
     problem: SupportProblem,
     space: Caps,
-    columns: Sequence[Column],
+    columns: Sequence[BoundedColumn],
     bounds: tuple[Array, Array],
     T: Array,
 ) -> list[Array]:

@@ -29,7 +29,7 @@ _UNIT = 1e-13  # error of a variance that counts as none
 _ROOM, _AIM = 5e-16, 1e-14
 
 
-class Column:
+class BoundedColumn:
     """The coefficients of one output: their Gram matrix, covariances with the anchor, bounds."""
 
     def __init__(self, R: Array, b: Array, allowed: Mask, lower: Array, upper: Array) -> None:
@@ -97,7 +97,9 @@ class Column:
         return None
 
 
-def feasible_column(column: Column, floor: float, output: str, sources: Sequence[str]) -> Array:
+def feasible_column(
+    column: BoundedColumn, floor: float, output: str, sources: Sequence[str]
+) -> Array:
     """A column of unit variance within its bounds and above its floor.
 
     Where there is none, the error quotes the largest fidelity or the variance that they allow.
@@ -128,7 +130,7 @@ def feasible_column(column: Column, floor: float, output: str, sources: Sequence
     )
 
 
-def _unit_between(column: Column, inner: Array, outer: Array) -> Array:
+def _unit_between(column: BoundedColumn, inner: Array, outer: Array) -> Array:
     """The point of unit variance on the segment between a small and a large one."""
     d = outer - inner
     a, b, c = column.variance(d), inner @ column.form @ d, column.variance(inner) - 1.0

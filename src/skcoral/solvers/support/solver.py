@@ -30,7 +30,7 @@ from skcoral.solvers.support.lower_bounds import (
     multipliers,
     to_squares,
 )
-from skcoral.solvers.support.search import Callback, Found, Progress, Search, structured_starts
+from skcoral.solvers.support.search import Callback, Ends, Progress, Search, structured_starts
 
 Proof = Literal["quick", "moments"]
 EXACT = 0.01 * EXACT_TOL  # the largest residual correlation of an answer that is called exact
@@ -145,17 +145,17 @@ def solve_unbounded(problem: SupportProblem) -> Solution:
     bounds = BestBound(problem, progress)
     first = structured_starts(space, B, problem.memory, problem.warm)[: problem.n_starts]
     n_random = problem.n_starts - len(first)
-    found = search.run(first)
-    best = search.polish(found)
+    ends = search.run(first)
+    best = search.polish(ends)
     bounds.improve(best)
     if n_random > 0 and not bounds.certifies(best):
         rng = np.random.default_rng(problem.random_state)
-        found = search.explore(found, n_random, rng)
-        best = min(best, search.polish(found), key=lambda end: end.value)
+        ends = search.explore(ends, n_random, rng)
+        best = min(best, search.polish(ends), key=lambda end: end.value)
         bounds.improve(best)
     if problem.proof == "moments" and not bounds.certifies(best):
         bounds.improve_by_moments(best)
-    return _solution(problem, search, found, best, bounds)
+    return _solution(problem, search, ends, best, bounds)
 
 
 class BestBound:
@@ -173,27 +173,27 @@ class BestBound:
         self.value, self.name = 0.0, "none"
         self.certificate = self._certificate(nothing, bound="frame", norm="frobenius")
 
-    def certifies(self, found: Candidate) -> bool:
+    def certifies(self, answer: Candidate) -> bool:
         """Whether the bound meets the objective."""
-        return found.worst <= EXACT or found.value - self.value <= self._gap(found)
+        return answer.worst <= EXACT or answer.value - self.value <= self._gap(answer)
 
-    def improve(self, found: Candidate) -> None:
-        """Look for a bound that proves ``found`` optimal, the cheapest one first."""
-        if found.worst <= EXACT:
+    def improve(self, answer: Candidate) -> None:
+        """Look for a bound that proves ``answer`` optimal, the cheapest one first."""
+        if answer.worst <= EXACT:
             return
-        if found.value < self.lifted_from:
-            self.lifted_from = found.value
-            at = multipliers(self.space, found.U, found.half_slope)
+        if answer.value < self.lifted_from:
+            self.lifted_from = answer.value
+            at = multipliers(self.space, answer.U, answer.half_slope)
             points = lifted_points(self.space, at, self.problem.criterion)
             last = 0.0
             for point in points:
-                proved = self._offer("lifted", point, found)
+                proved = self._offer("lifted", point, answer)
                 # A concave function of the shift, which has passed its maximum. Zero, for want of
                 # definiteness or of anything to prove, also comes before it.
-                if self.certifies(found) or 0.0 < proved <= last:
+                if self.certifies(answer) or 0.0 < proved <= last:
                     break
                 last = max(last, proved)
-        if self.frame_done or self.certifies(found):
+        if self.frame_done or self.certifies(answer):
             return
         self.frame_done = True
         squared = self.problem.criterion == "squared"
@@ -202,28 +202,28 @@ class BestBound:
             frame = frame_bound(
                 self.space,
                 norm=norm,
-                stop_at=found.value - self._gap(found) if squared else np.inf,
+                stop_at=answer.value - self._gap(answer) if squared else np.inf,
                 tol=self._frame_tol(),
                 on_iteration=lambda value: self.progress.step(
-                    found.value, value if squared else 0.0
+                    answer.value, value if squared else 0.0
                 ),
             )
-            self._offer("frame", frame_arrays(self.problem.R, frame), found, norm=norm)
+            self._offer("frame", frame_arrays(self.problem.R, frame), answer, norm=norm)
 
-    def improve_by_moments(self, found: Candidate) -> None:
+    def improve_by_moments(self, answer: Candidate) -> None:
         """Look for a bound by second-order moments."""
         criterion = self.problem.criterion
 
         def tell(squares: float) -> bool:
             value = from_squares(criterion, exactly(max(squares, 0.0)), 1.0)
-            return self.progress.step(found.value, float(value.lower))
+            return self.progress.step(answer.value, float(value.lower))
 
-        goal = to_squares(criterion, found.value - self._gap(found))
-        self._offer("moments", moment_arrays(self.space, criterion, goal, tell), found)
+        goal = to_squares(criterion, answer.value - self._gap(answer))
+        self._offer("moments", moment_arrays(self.space, criterion, goal, tell), answer)
 
-    def _gap(self, found: Candidate) -> float:
+    def _gap(self, answer: Candidate) -> float:
         """Largest gap that still counts as proved."""
-        return self.problem.tol * max(found.value, 1e-3)
+        return self.problem.tol * max(answer.value, 1e-3)
 
     def _frame_tol(self) -> float:
         # Only the squared criterion can be met by the frame bound, so only there digits matter. In
@@ -236,7 +236,7 @@ class BestBound:
         arrays = {**arrays, "support": self.problem.mask.astype(np.float64)}
         return Certificate("support", arrays, {**info, "criterion": self.problem.criterion})
 
-    def _offer(self, name: str, arrays: Arrays, found: Candidate, **info: str) -> float:
+    def _offer(self, name: str, arrays: Arrays, answer: Candidate, **info: str) -> float:
         """Evaluate a dual point and keep it where it proves more; what it proves."""
         certificate = self._certificate(arrays, bound=name, **info)
         try:
@@ -247,14 +247,14 @@ class BestBound:
             return 0.0
         if value > self.value:
             # A bound above an attained value can only be rounding.
-            self.value, self.name = min(value, found.value), name
+            self.value, self.name = min(value, answer.value), name
             self.certificate = certificate
-            self.progress.step(found.value, self.value)
+            self.progress.step(answer.value, self.value)
         return value
 
 
 def _solution(
-    problem: SupportProblem, search: Search, found: Found, best: Candidate, bound: BestBound
+    problem: SupportProblem, search: Search, ends: Ends, best: Candidate, bound: BestBound
 ) -> Solution:
     R, space = problem.R, search.space
     # Every column gets its sign, unit variance, and its floor against rounding.
@@ -280,8 +280,8 @@ def _solution(
         converged=best.converged,
         unique=problem.criterion == "squared",
         search=SupportSearch(
-            n_starts=len(found.values),
-            n_best=search.n_best(found, best),
+            n_starts=len(ends.values),
+            n_best=search.n_best(ends, best),
             bound=bound.name,
             stationarity=0.0 if exact else state.stationarity,
             random_state=problem.random_state if isinstance(problem.random_state, int) else None,
