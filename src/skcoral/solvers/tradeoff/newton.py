@@ -44,7 +44,6 @@ from skcoral.solvers.tradeoff.equations import Linearisation, equations
 from skcoral.solvers.tradeoff.points import Problem, Quadratic, Response
 
 _ACCURACY = (1e-3, 0.1)  # of an iterated solve, in between as the residual: digits to be gained
-ACCURATE = 1e-11  # relative residual below which no further digit is expected
 _MAX_STEPS = 20  # between two changes of the binding floors; a start close by needs fewer
 _FEASIBLE = 1e-9  # relative residual that counts as solved where rounding stops the method
 
