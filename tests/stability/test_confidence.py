@@ -146,7 +146,6 @@ def test_anchors_and_floors_by_name(wine):
 
 def test_what_is_invalid_is_refused(wine):
     for settings, message in (
-        ({"confidence": 95}, "at most 0.9995"),
         ({"groups": [1, 2]}, "one label for each"),
         ({"groups": [0] * 178}, "too few"),
         ({"block_length": "long"}, "block_length must be a whole number"),
@@ -163,8 +162,6 @@ def test_what_is_invalid_is_refused(wine):
         CORAL(confidence=0.9).fit(wine)
     with pytest.raises(InvalidArgumentError, match="never raised: give one between"):
         confident_floors(CORAL(0.0), wine)
-    with pytest.raises(InvalidArgumentError, match="all rows are needed"):
-        CORAL(0.8, confidence=0.9).fit(iter([wine]))
     with pytest.raises(InvalidTableError, match="This is about"):
         confident_floors(CORAL(0.8, on_singular="raise"), wine[:15])
 

@@ -28,7 +28,7 @@ from skcoral.stability.sampling_errors import (
 )
 
 _MOST_OUTPUTS = 400  # whose 80,000 pairs are bounded in seconds; those of 4,000 take 100 times that
-_HIGHEST = 1.0 - 1.0 / DRAWS  # beyond it there is no draw, and so no quantile
+_MOST_CONFIDENT = 1.0 - 1.0 / DRAWS  # beyond it there is no draw, and so no quantile
 # Passes: two or three meet nearly all floors, the fourth only tightens; after eight the floors stay
 # where they are, and `lower` says what is confident.
 _PASSES, _MOST_PASSES = 4, 8
@@ -277,7 +277,10 @@ def _raised(
 def check_confidence(confidence: Any) -> float:
     """Return a confidence as a number between 0 and the highest that draws can tell from one."""
     return check_number(
-        "confidence", confidence, f"above 0 and at most {_HIGHEST}", lambda v: 0.0 < v <= _HIGHEST
+        "confidence",
+        confidence,
+        f"above 0 and at most {_MOST_CONFIDENT}",
+        lambda v: 0.0 < v <= _MOST_CONFIDENT,
     )
 
 

@@ -58,7 +58,7 @@ class Equations:
         self.at, self.duals, self.allowed = at, duals, allowed
         P, K, s, p = at.P, at.K, at.s, at.p
         sums = np.add.outer(s, s)
-        self.own = 0.5 * np.outer(s, s) / sums
+        self.curvature = 0.5 * np.outer(s, s) / sums
         self.tilt = s[:, None] ** 2 / sums
         sigma = duals.sigma(at)
         self.C = (P.T * sigma) @ P
@@ -123,14 +123,16 @@ class Equations:
         e = P.T @ E @ P
         y = e @ self.C
         y += (self.low.T * (self.theta * row_dots(self.low @ e, self.high))) @ self.high
-        y = 0.5 * (y + y.T) + self.own * e
+        y = 0.5 * (y + y.T) + self.curvature * e
         y += self._from_weights(self.root @ (self.root.T @ self._to_weights(e)))
         return self._back(y)
 
     @cached_property
     def _basis(self) -> Array:
         # Rotations of e leave Q's first terms as they are; C competes with the rows of the first.
-        return np.asarray(np.linalg.eigh(self.C + np.diag(np.exp(np.log(self.own).mean(1))))[1])
+        return np.asarray(
+            np.linalg.eigh(self.C + np.diag(np.exp(np.log(self.curvature).mean(1))))[1]
+        )
 
     @cached_property
     def _inverse(self) -> Array:
@@ -149,7 +151,11 @@ class Equations:
 
     @cached_property
     def _capacity(self) -> Array:
-        """Cholesky factor of the 3p equations of what is not diagonal in the basis."""
+        """Cholesky factor of the 3p equations of what is not diagonal in the basis.
+
+        These are ``Diag(0, 1, 1) + U D⁻¹ Uᵀ`` by Woodbury's formula, with the diagonal part D and
+        in the rows of U the conditions ``E_jj = 0``, the limits, and the weights.
+        """
         p, (a, b), Q = self.at.p, self.pairs, self._basis
         K, low, high, root = self._bases
         U = np.empty((3 * p, len(a)))

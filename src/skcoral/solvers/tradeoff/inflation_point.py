@@ -64,8 +64,8 @@ class Point:
         if self.slack.min() >= 0.0:
             return self
         part = (1.0 - 1e-12) * self.share / float((1.0 - 1.0 / self.vif).max())
-        own = np.eye(self.p)
-        return self.at(own + part * (self.G - own), self.lam)
+        identity = np.eye(self.p)
+        return self.at(identity + part * (self.G - identity), self.lam)
 
 
 def start(R: Array, limit: float) -> Point:
@@ -80,5 +80,6 @@ def start(R: Array, limit: float) -> Point:
         # diag (I + part (R - I))⁻¹ - 1, whose term of first order is zero
         over = float((vectors**2 @ (change**2 / (1.0 + change))).max())
         low, high = (low, part) if over / (1.0 + over) > 0.9 * share else (part, high)
-    own = np.eye(p)
-    return Point(A, limit - 1.0, own + low * (R - own), np.full(p, 1.0 / p))
+    identity = np.eye(p)
+    G = identity + low * (R - identity)
+    return Point(A, limit - 1.0, G, np.full(p, 1.0 / p))
