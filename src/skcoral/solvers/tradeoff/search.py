@@ -114,8 +114,9 @@ class Search:
         every = bool(np.all(live | own | ~np.outer(positive, positive)))
         self.separable = self.criterion == "squared" and every
         self.active = np.flatnonzero(live.any(axis=0))
-        self.inner_omega = self.omega[np.ix_(self.active, self.active)]
         whole = len(self.active) == len(floors)
+        among = np.ix_(self.active, self.active)
+        self.inner_omega = self.omega if whole else self.omega[among]
         # Floors this close to one leave an interior that rounding fills.
         solved_floors = np.where(floors > CLOSE, 1.0, floors)
         self.problem = Problem(
