@@ -232,3 +232,18 @@ def test_outputs_fixed_layer_by_layer(p: int, layers: int) -> None:
     assert np.all(best.fidelity >= floors - 1e-9)
     np.testing.assert_allclose(best.T[:, :layers], np.linalg.inv(L).T[:, :layers], atol=1e-7)
     np.testing.assert_allclose(best.T.T @ R @ best.T, np.eye(p), atol=1e-11)
+
+
+@pytest.mark.parametrize("seed", [84, 94, 138, 172, 229, 306])
+def test_blocks_of_interchangeable_variables_that_do_not_bind(seed: int) -> None:
+    """Weights that vanish together leave ratios that mean nothing: the completion decides."""
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(15, 30))
+    label = rng.integers(0, 3, p)
+    within, between = rng.uniform(0.2, 0.9), 0.1 * rng.uniform()
+    C = np.where(label[:, None] == label, within, between) + np.diag(rng.uniform(0.05, 0.5, p))
+    R = to_correlation(C)
+    found = exact_threshold(R)
+    assert found.gap < 1e-9
+    assert found.fidelity.min() >= found.lower
+    np.testing.assert_allclose(found.T.T @ R @ found.T, np.eye(p), atol=1e-10)
