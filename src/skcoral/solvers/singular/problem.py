@@ -31,7 +31,6 @@ _GRADIENTS = 2e9  # rp² of the gradients of one stage of smoothing, within 20 a
 _NEAR = 0.03  # width of the smoothing for starts near the best outputs
 _HIDDEN = 0.1  # of an open gap, how accurately it is known; a fifth of this takes a tenth more time
 _EFFORT = 3e5  # r²p of all starts around the sources together
-_AROUND = (0.5, 1.0)  # displacements of the sources: larger ones rarely find the best minimum
 _ROOM = 1e-15  # above the floors, for the rounding of what is computed from the outputs
 _ROUNDING = 1e-13  # relative gain of an objective that counts as none
 
@@ -173,8 +172,7 @@ class FrameProblem:
         (r, p), bound = A.shape, answer.lower_bound
         count = int(min(self.starts, _EFFORT / (r * r * p)))
         noise = rng.normal(size=(count, r, p)) / np.sqrt(r)
-        sources = A + np.resize(_AROUND, count)[:, None, None] * noise
-        starts = [answer.outputs[None], answer.outputs + 0.1 * noise[:1], sources[1:]]
+        starts = [answer.outputs[None], answer.outputs + 0.1 * noise[:1], A + noise[1:]]
         # with more than two columns per dimension no p × p array is formed
         dual = RankBound(A, floors) if p <= min(_RANK_LIMIT, 2 * r) else None
         if dual is not None:
