@@ -242,6 +242,16 @@ def test_rows_of_weight_zero_are_no_observations(wine, grouped):
     assert all_of_them.about == few.about
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+def test_rows_of_weight_zero_are_not_drawn(wine, grouped):
+    rows, weights = wine.iloc[::3, :4], np.repeat([0.0, 1.0], [20, 40])
+    groups = np.arange(60) // 4 if grouped else None
+    everything = bootstrap(CORAL(0.8), rows, sample_weight=weights, groups=groups, n_boot=5)
+    few = bootstrap(CORAL(0.8), rows[20:], groups=None if groups is None else groups[20:], n_boot=5)
+    np.testing.assert_allclose(everything.threshold_samples, few.threshold_samples, atol=1e-9)
+    np.testing.assert_allclose(everything.threshold_interval, few.threshold_interval, atol=1e-9)
+
+
 @pytest.mark.parametrize("kind", ["rows", "groups", "later"])
 def test_rows_of_weight_zero_are_not_held_out(wine, kind):
     rows = wine.iloc[::3, :4]

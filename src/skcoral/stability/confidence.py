@@ -203,12 +203,7 @@ def confident_floors(
     n_folds = check_count("n_folds", n_folds, minimum=2)
     seed = check_count("random_state", random_state, minimum=0)
     sample = Resampler(
-        estimator,
-        X,
-        sample_weight=sample_weight,
-        groups=groups,
-        block_length=block_length,
-        counted_only=True,
+        estimator, X, sample_weight=sample_weight, groups=groups, block_length=block_length
     )
     if sample.model.rho_min is None:
         raise InvalidArgumentError("Floors are raised, and the estimator has none: give rho_min.")

@@ -155,7 +155,7 @@ def holdout(
     """
     whole = isinstance(cv, Integral)  # else dependent rows are the splitter's business
     known = {"sample_weight": sample_weight, "groups": groups if whole else None}
-    sample = Resampler(estimator, X, **known, counted_only=whole)
+    sample = Resampler(estimator, X, **known, every_row=not whole)
     groups = sample.dependence.groups if whole else groups
     kind, splits = _splits(sample, X, cv, groups)
     fitted, new, noise = [], [], []

@@ -106,7 +106,7 @@ def influence(
     (178,)
     """
     n_refits = check_count("n_refits", n_refits, minimum=0)
-    sample = Resampler(estimator, X, sample_weight=sample_weight)
+    sample = Resampler(estimator, X, sample_weight=sample_weight, every_row=True)
     if sample.model.covariance is not None:
         raise InvalidArgumentError(
             "Influence is that of rows on their own correlations: leave out covariance."

@@ -41,8 +41,8 @@ class Fitted:
 class Resampler:
     """Fits an estimator's settings to folds of a table, or to rows drawn from it.
 
-    The arguments are those of :func:`~skcoral.stability.confident_floors`; ``counted_only`` leaves
-    out rows of weight zero.
+    The arguments are those of :func:`~skcoral.stability.confident_floors`; rows of weight zero
+    are no observations and left out, unless ``every_row`` is to have its place.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Resampler:
         sample_weight: Any = None,
         groups: Any = None,
         block_length: Any = None,
-        counted_only: bool = False,
+        every_row: bool = False,
     ) -> None:
         if not isinstance(estimator, CORAL):
             raise InvalidArgumentError(
@@ -69,8 +69,8 @@ class Resampler:
         self.weights: Array | None = check_weights(sample_weight, len(rows))
         self.dependence = read_dependence(self.rows, groups, block_length, self.weights)
         self.counted: Any = slice(None)
-        if counted_only and self.weights is not None and block_length is None:
-            # a row of weight zero is no observation, nor is a group of such rows alone
+        if not every_row and self.weights is not None and block_length is None:
+            # nor is a group an observation that has rows of weight zero alone
             self.counted = self.weights > 0.0
             codes = self.dependence.groups
             self.rows, self.weights = self.rows[self.counted], self.weights[self.counted]
