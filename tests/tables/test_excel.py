@@ -55,7 +55,7 @@ def test_cells_keep_their_kinds():
 
 def test_notes_do_not_change_the_kind_of_a_column():
     day = date(2020, 1, 2)
-    rows = [["when", "n"], [day, 1], [day, 2], [day, 5], [], ["Source: us"], ["and: them"]]
+    rows = [["when", "n"], [day, 1], [day, 2], [day, 5], [" "], ["Source: us"], ["and: them"]]
     table = open_table(workbook(rows), name="t.xlsx")
     (batch,) = table.batches()
     assert [str(column.type) for column in batch.columns] == ["date32[day]", "int64"]

@@ -27,7 +27,6 @@ from skcoral.tables.dialect import (
     LOOKED_AT,
     Dialect,
     check_given,
-    end_of_rows,
     is_note,
     recognise,
 )
@@ -204,10 +203,18 @@ class _Reader:
             if not held:
                 return None
             (cells,) = pa.Table.from_batches(held).combine_chunks().to_batches()
-            filled = np.flatnonzero(_n_bytes(cells.columns))
-            cells = cells.slice(0, filled[-1] + 1 if len(filled) else 0)
-            last = [[column[-1].as_py() for column in cells.columns]] if len(filled) else []
-            if self._is_plain(cells) and end_of_rows(last) == len(last):
+            notes: list[tuple[int, str]] = []
+            for last in np.flatnonzero(_n_bytes(cells.columns))[::-1].tolist():
+                texts = [column[last].as_py() for column in cells.columns]
+                if is_note(texts):
+                    notes.append((line + last, texts[0].strip()))
+                elif any(map(str.strip, texts)):
+                    cells = cells.slice(0, last + 1)
+                    break
+            else:
+                cells = cells.slice(0, 0)
+            if self._is_plain(cells):
+                self.skipped += reversed(notes)
                 lines = range(line, line + cells.num_rows)
                 yield from self._batch(lines, cells, packed).parts(size)
                 return None

@@ -217,14 +217,6 @@ def is_note(cells: Sequence[str]) -> bool:
     return is_sentence or _RULER.fullmatch(text) is not None
 
 
-def end_of_rows(rows: Sequence[Sequence[str]]) -> int:
-    """How many rows come before the notes and empty rows at the end."""
-    end = len(rows)
-    while end and (not any(map(str.strip, rows[end - 1])) or is_note(rows[end - 1])):
-        end -= 1
-    return end
-
-
 def has_numbers(rows: Sequence[Sequence[Any]], place: int) -> bool:
     """Whether at least two columns under a header hold mostly numbers."""
     body = rows[place + 1 :]

@@ -22,7 +22,7 @@ from skcoral.core.limits import MB, Clock, Limits, current
 from skcoral.exceptions import InvalidTableError, TooLargeError
 from skcoral.tables.arrow_arrays import float_array, is_null, text_array
 from skcoral.tables.cells import check_names
-from skcoral.tables.dialect import LOOKED_AT, end_of_rows, has_numbers, has_units, header_place
+from skcoral.tables.dialect import LOOKED_AT, has_numbers, has_units, header_place, is_note
 from skcoral.tables.table import Batch, Table
 
 _EVERYTHING = 2**31
@@ -88,11 +88,12 @@ def _pop_notes(blocks: list[tuple[list[int], list[Any]]]) -> list[tuple[int, str
     while blocks:
         rows, columns = blocks[-1]
         texts = ["" if column[-1] is None else str(column[-1]) for column in columns]
-        if end_of_rows([texts]):
+        if is_note(texts):
+            notes.insert(0, (rows[-1], texts[0].strip()))
+        elif any(map(str.strip, texts)):
             break
-        for column in columns:
-            column.pop()
-        notes.insert(0, (rows.pop(), texts[0].strip()))
+        for cells in (rows, *columns):
+            cells.pop()
         if not rows:
             blocks.pop()
     return notes
