@@ -45,6 +45,9 @@ from skcoral.solvers.tradeoff.points import Problem, Quadratic, Response
 
 _ACCURACY = (1e-3, 0.1)  # of an iterated solve, in between as the residual: digits to be gained
 _MAX_STEPS = 20  # between two changes of the binding floors; a start close by needs fewer
+# Lengths of a step, and shorter ones before a floor leaves that the completion has called back:
+# without these, chains of close variables drop and join the same floors time and again.
+_LENGTHS, _SHORTER = (1.0, 0.5, 0.25), (0.1, 0.04)
 _FEASIBLE = 1e-9  # relative residual that counts as solved where rounding stops the method
 
 
@@ -115,12 +118,14 @@ def refine(
     *,
     goal: float,
     max_iter: int,
+    hold: bool = False,
     report: Callable[[Stationary], object] | None = None,
 ) -> Refined | None:
     """Solve for floors that all bind, to a residual of ``goal``; None if ``H`` is too far.
 
     Stops early at floors that do not bind: their multipliers become negative, or would if a step
-    were not cut short by the boundary of the domain.
+    were not cut short by the boundary of the domain. With ``hold``, for floors of which some are
+    known to bind, shorter steps that keep all multipliers positive are preferred.
     """
     point = evaluate(problem, H, model)
     if point is None:
@@ -136,7 +141,7 @@ def refine(
         if found is None:
             break
         steps += 1
-        trial = _line_search(problem, point, found, model)
+        trial = _line_search(problem, point, found, model, hold)
         if trial is None:
             idle = _negative(problem, point.lam + found.lam)
             if idle.any() and not idle.all():
@@ -181,17 +186,23 @@ def _direction(problem: Problem, point: Stationary, model: Quadratic) -> _Direct
 
 
 def _line_search(
-    problem: Problem, point: Stationary, step: _Direction, model: Quadratic
+    problem: Problem, point: Stationary, step: _Direction, model: Quadratic, hold: bool
 ) -> Stationary | None:
-    """Take the longest step that gains enough; shorter ones are cut by floors that do not bind."""
-    for length in (1.0, 0.5, 0.25):
+    """Take the longest step that gains enough; shorter ones are cut by floors that do not bind.
+
+    With ``hold`` it is the longest with positive multipliers, if there is one.
+    """
+    longest: Stationary | None = None
+    for length in (*_LENGTHS, *(_SHORTER if hold else ())):
         trial = evaluate(problem, point.H + length * step.V, model)
         if trial is not None and (
             trial.residual < (1.0 - 0.3 * length) * point.residual
             or trial.value > point.value + 0.1 * length * step.slope
         ):
-            return trial
-    return None
+            if not hold or not _negative(problem, trial.lam).any():
+                return trial
+            longest = longest or trial
+    return longest
 
 
 def entry(problem: Problem, model: Quadratic, exact: BestExact | ExactThreshold) -> Any:

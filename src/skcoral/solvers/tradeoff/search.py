@@ -72,7 +72,9 @@ _SHARES = {
 # tolerance, and where no further digit is expected. At ten times the first, floors join that do not
 # bind; at a tenth of it, steps are wasted on sets of floors that are too small.
 _PASSING, _ROUGH, _ACCURATE = 1e-2, 2e-5, 1e-11
-_NEWTON_SHARE = 8  # one in so many of the steps allowed may go into one attempt by Newton's method
+# One in so many of the steps allowed may go into one attempt by Newton's method. At half of that,
+# chains of several hundred close variables begin the path when they have nearly arrived.
+_NEWTON_SHARE = 4
 # Variables from which worst pairs and absolute sums are followed roughly at first too, and the
 # share up to which they are: the worst pair of 200 variables of 30 rows takes 14 seconds instead of
 # 22, and 17 at a hundred times the share. Small singular matrices would end far from the path.
@@ -170,7 +172,7 @@ class Search:
     def _newton_steps(self, H: Any, keep: Index) -> Solved | None:
         problem = self.problem
         goals = [_ROUGH, _ACCURATE] if self.rough else [_ACCURATE]
-        judged = True
+        judged, joined = True, False
         until = self.allowance.spent_steps + self.allowance.steps // _NEWTON_SHARE
         while len(keep) and self.allowance.spent_steps < until:
             sub = problem.restricted(keep) if len(keep) < problem.p else problem
@@ -181,6 +183,7 @@ class Search:
                 self._squares(sub, keep),
                 goal=goals[0] if judged else _PASSING,
                 max_iter=max(self.allowance.steps - self.allowance.spent_steps, 1),
+                hold=joined,
                 report=self._reporter(sub, members),
             )
             if found is None:
@@ -195,6 +198,7 @@ class Search:
                 joins = np.setdiff1d(self._enlarged(keep), keep)
                 judged = not len(joins)
                 if len(joins):
+                    joined = True
                     stiffness = self._squares(problem, np.arange(problem.p)).stiffness
                     H = with_joined(problem, stiffness, keep, dual.H, T, joins)
                     keep = np.union1d(keep, joins)
