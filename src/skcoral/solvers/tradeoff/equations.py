@@ -48,7 +48,9 @@ from skcoral.solvers.tradeoff.points import Problem, Response
 FORMED = 24  # up to this many variables the equations are formed
 
 _MAX_ITER = 200
-_FORMABLE = 64  # the same where most pairs have weight zero
+# The same where most pairs have weight zero, or accuracy is asked for. A factorisation is the work
+# of p³/2,880 iterated solves of twenty steps: ninety here, seven hundred at twice as many.
+_FORMABLE = 64
 _SOUND = 1e-12  # share of the curvature of a change that elimination must leave to be trusted
 _SLACK = 0.3  # what an iteration may leave of the equations, in units of P
 
@@ -340,14 +342,18 @@ class IteratedEquations:
 Equations = FormedEquations | IteratedEquations
 
 
-def equations(at: Linearisation, *, accuracy: float = 0.1, careful: bool = False) -> Equations:
+def equations(
+    at: Linearisation, *, accuracy: float = 0.1, careful: bool = False, formed: bool = False
+) -> Equations:
     """Form the equations where they are small, or have few unknowns, and iterate elsewhere.
 
     The iteration leaves ``accuracy`` of the preconditioned right side; a ``careful`` one leaves
-    errors of the single equations that are small beside P.
+    errors of the single equations that are small beside P. ``formed`` asks for larger ones to be
+    formed as well.
     """
-    p, in_numpy = at.problem.p, isinstance(at.problem.R, np.ndarray)
-    few = in_numpy and p <= _FORMABLE and np.sum(at.problem.live) <= FORMED**2
-    if few or (in_numpy and p <= FORMED):
-        return FormedEquations(at)
+    p = at.problem.p
+    if isinstance(at.problem.R, np.ndarray) and p <= _FORMABLE:
+        formed = formed or p <= FORMED or bool(np.sum(at.problem.live) <= FORMED**2)
+        if formed:
+            return FormedEquations(at)
     return IteratedEquations(at, accuracy=accuracy, careful=careful)
