@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -17,7 +17,6 @@ from skcoral.show import svg
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-Found = TypeVar("Found")
 _ESCAPES = {ord(mark): f"\\{mark}" for mark in string.punctuation}
 
 
@@ -62,17 +61,12 @@ def show_picture(picture: Markup) -> None:
     st.image(svg.file(picture), width="stretch")
 
 
-def remember(key: Hashable, compute: Callable[[], Found]) -> Found:
-    """Return ``compute()``, or what it returned to this visitor under this key.
+@st.cache_resource(max_entries=64, show_spinner=False, scope="session")
+def remember(key: Hashable, _compute: Callable[[], Any]) -> Any:
+    """Return what the function gives, or gave to this visitor under this key.
 
     The results are frozen, so that they are handed out without copying.
     """
-    found: Found = _results(key, compute)
-    return found
-
-
-@st.cache_resource(max_entries=64, show_spinner=False, scope="session")
-def _results(key: Hashable, _compute: Callable[[], Any]) -> Any:
     return _compute()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.app.page import Found, remember
+from skcoral.app.page import remember
 from skcoral.app.settings import LIMITED, MODES, Settings
 from skcoral.app.sources import Source
 from skcoral.core.arrays import Array
@@ -47,7 +47,7 @@ class Problem:
         """Which variables are determined by others, or how few rows there are; None if neither."""
         return self.data.estimate.deficiency
 
-    def remember(self, what: Hashable, compute: Callable[[], Found]) -> Found:
+    def remember(self, what: Hashable, compute: Callable[[], Any]) -> Any:
         """Return ``compute()``, or what it returned before for these variables."""
         return remember((self.source.key, self.data.request, what), compute)
 

@@ -18,9 +18,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from skcoral.core import validation as _validation
-from skcoral.core.display import number as number
 from skcoral.core.display import printable, shortened
-from skcoral.core.display import short as short
 
 #: Work that is done before this many seconds needs no progress to be shown.
 PATIENCE = 1.0

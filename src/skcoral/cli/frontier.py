@@ -11,6 +11,7 @@ from skcoral.cli import console
 from skcoral.cli.loading import check_columns, load, notes
 from skcoral.cli.outputs import all_or_none, check_ending
 from skcoral.cli.run import NOT_CERTIFIED, OK
+from skcoral.core.display import number, short
 from skcoral.core.tolerances import OPTIMAL_GAP
 from skcoral.tables.writing import output_format, table_writer
 
@@ -55,11 +56,11 @@ def frontier(options: Namespace) -> int:
     console.say(told, "green" if certified else "red")
     console.say_each([" ".join(proved), *notes(data)])
     columns = (
-        (console.number(rho, 6) for rho in curve.rho_min),
-        map(console.short, curve.objective),
-        map(console.short, curve.slope),
-        map(console.number, curve.worst_residual),
-        map(console.number, curve.mean_fidelity),
+        (number(rho, 6) for rho in curve.rho_min),
+        map(short, curve.objective),
+        map(short, curve.slope),
+        map(number, curve.worst_residual),
+        map(number, curve.mean_fidelity),
     )
     header = ("floor", "residual", "price", "worst pair", "mean fidelity")
     console.table(header, list(zip(*columns, strict=True)))

@@ -17,7 +17,7 @@ from skcoral.cli.loading import record as record_of
 from skcoral.cli.parser import arguments
 from skcoral.cli.run import NOT_CERTIFIED, OK, without
 from skcoral.cli.threshold import describe_threshold, say_threshold, weight_text
-from skcoral.core.display import short, shortened
+from skcoral.core.display import number, short, shortened
 from skcoral.core.linalg import inflation_factors
 from skcoral.core.lowrank import welch
 from skcoral.core.results import Threshold
@@ -165,7 +165,7 @@ def _show(record: dict[str, Any], data: Dataset, th: Threshold | None) -> None:
     console.table(
         ("exact method", "weakest", "mean fidelity"),
         [
-            (name, console.number(f["min_fidelity"]), console.number(f["mean_fidelity"]))
+            (name, number(f["min_fidelity"]), number(f["mean_fidelity"]))
             for name, f in record["methods"].items()
         ],
     )
@@ -204,14 +204,9 @@ def _show_floors(record: dict[str, Any], data: Dataset) -> None:
 
 def _remarks(data: Dataset) -> list[str]:
     """What was asked and assumed, and why the other columns are not used."""
-    kinds = {
-        "text": "not numbers",
-        "mixed": "not only numbers",
-        "empty": "no values",
-        "number": "left out",
-    }
+    why = {name: data.content.column(name).unusable(data.table) for name in data.unmentioned}
     unused = [
-        f"{shortened(name)} ({kinds[data.content.column(name).kind]})" if name else "the row labels"
-        for name in data.unmentioned
+        f"{shortened(name)} ({reason or 'left out'})" if name else "the row labels"
+        for name, reason in why.items()
     ]
     return [*notes(data), *([f"Not used: {console.listing(unused)}."] if unused else [])]

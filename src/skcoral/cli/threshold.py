@@ -9,6 +9,7 @@ from skcoral.cli import console
 from skcoral.cli.loading import load, notes
 from skcoral.cli.loading import record as record_of
 from skcoral.cli.run import NOT_CERTIFIED, OK
+from skcoral.core.display import number
 from skcoral.core.results import Threshold
 
 
@@ -23,7 +24,7 @@ def threshold(options: Namespace) -> int:
         say_threshold(th)
         console.say_each(notes(data))
         rows = [
-            (name, console.number(f, 6), weight_text(w))
+            (name, number(f, 6), weight_text(w))
             for name, f, w in zip(data.names, th.fidelity, th.weights, strict=True)
         ]
         console.table(("variable", "fidelity", "weight"), rows)
@@ -52,4 +53,4 @@ def say_threshold(th: Threshold) -> None:
 
 def weight_text(weight: float) -> str:
     """The weight of a variable in ρ★; nothing for one that does not bind."""
-    return console.number(weight, 4) if weight > 0 else ""
+    return number(weight, 4) if weight > 0 else ""

@@ -34,9 +34,6 @@ class Source:
     open: Callable[[], BinaryIO]
     size: int
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "label", printable(self.label))
-
 
 def find_source(
     source: str | Path | bytes | BinaryIO, name: str | None = None, encoding: str | None = None
@@ -45,6 +42,7 @@ def find_source(
 
     What has no end in sight has to begin as text in the ``encoding`` or as a known format does.
     """
+    name = printable(name) if name else None
     if isinstance(source, bytes | bytearray | memoryview):
         return _in_memory(bytes(source), name or "table")
     if not isinstance(source, str | os.PathLike):
@@ -65,7 +63,7 @@ def find_source(
     if not str(source):
         raise InvalidTableError("The name of the table's file is empty.\nName a file with a table.")
     path = Path(source)
-    label = printable(name or str(path))
+    label = name or printable(str(path))
     with readable(label):
         if not path.exists():
             raise InvalidTableError(

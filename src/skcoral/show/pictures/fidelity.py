@@ -68,9 +68,7 @@ class FidelityDisplay(_OutputsDisplay):
     baselines: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def from_result(
-        cls, result: Decorrelation | Threshold, R: Any = None, *, baselines: bool = True
-    ) -> FidelityDisplay:
+    def from_result(cls, result: Decorrelation | Threshold, R: Any = None) -> FidelityDisplay:
         """Gather the numbers from a result; with ``R``, those of ZCA-cor and PCA as well.
 
         ``R`` is taken from the result where that has one.
@@ -79,17 +77,17 @@ class FidelityDisplay(_OutputsDisplay):
         if R is None and result.rank == len(result.names):
             R = getattr(result, "R", None)
         others = {}
-        if R is not None and baselines and getattr(result, "anchors", None) is None:
+        if R is not None and getattr(result, "anchors", None) is None:
             others = baseline_fidelities(R)
         floors = getattr(result, "rho_min", None)
         return cls(result.fidelity, names=result.names, rho_min=floors, baselines=others)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, baselines: bool = True) -> FidelityDisplay:
+    def from_estimator(cls, estimator: Any) -> FidelityDisplay:
         """Gather the numbers from a fitted :class:`skcoral.CORAL`."""
         # The classical methods need a matrix of full rank.
         R = None if estimator.result_.deficiency else estimator.correlation_
-        return cls.from_result(estimator.result_, R, baselines=baselines)
+        return cls.from_result(estimator.result_, R)
 
     def _draw(self, ax: Axes) -> None:
         y = np.arange(len(self.names))
