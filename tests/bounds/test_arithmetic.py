@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skcoral.bounds.arithmetic import Balls, Enclosure, Floats, around, exactly, up_to
+from skcoral.bounds.arithmetic import Balls, Enclosure, Floats, around, column_dots, exactly, up_to
 from skcoral.bounds.tradeoff import definite
 
 numbers = st.floats(-1e6, 1e6).filter(lambda x: x == 0 or abs(x) > 1e-6)
@@ -126,6 +126,20 @@ def test_what_is_left_of_products(parts: int) -> None:
             exact = sum(terms, -Fraction(minus[i, j]))
             assert inside(exact, found[i, j])
     assert np.all(found.upper - found.lower <= 4.5e-16 * np.maximum(np.abs(found.middle), 1e-3))
+
+
+@pytest.mark.parametrize("spread", [0, 8])
+def test_products_of_columns(spread: float) -> None:
+    """Less what they are next to: some 28 digits of the largest product are left."""
+    rng = np.random.default_rng(3)
+    A, B = (rng.normal(size=(20, 30)) * 10.0 ** rng.uniform(-spread, spread, 30) for _ in "AB")
+    near = np.sum(A * B, axis=0)
+    found = column_dots(A, B, near)
+    for j in range(30):
+        terms = (Fraction(a) * Fraction(b) for a, b in zip(A[:, j], B[:, j], strict=True))
+        assert inside(sum(terms, -Fraction(near[j])), found[j])
+    width, scale = found.upper - found.lower, np.abs(A * B).max(axis=0)
+    assert np.all((width > 0) & (width <= 1e-28 * scale))
 
 
 def _balls() -> Any:

@@ -14,7 +14,6 @@ that to python-flint.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -27,8 +26,6 @@ UNIT = 2.0**-53  # the largest relative error of one rounding
 WIDER = 1 + 1e-9  # covers all roundings of the computation of a radius: millions
 TINY = 1e-290  # more than all that underflow can take
 PRECISION = 212  # bits: four times that of a float, so that rounding is never what fails
-
-_Multiply = Callable[[Any, Any], Array]
 
 
 def down(a: Any) -> Any:
@@ -167,9 +164,6 @@ class Arithmetic(Protocol):
     def product(self, A: Array, B: Array) -> Any:
         """``A B``, in the arithmetic's own form."""
 
-    def diagonal(self, A: Array, B: Array) -> Any:
-        """The diagonal of ``A B``, in the same form."""
-
     def apply(self, A: Array, B: Any) -> Any:
         """``A B`` for a ``B`` in the arithmetic's own form."""
 
@@ -205,25 +199,17 @@ class Floats(Arithmetic):
         self.parts = parts
 
     def product(self, A: Array, B: Array) -> _Sum:
-        """``A B``."""
-        return self._split(A, B, np.matmul, np.outer)
-
-    def diagonal(self, A: Array, B: Array) -> _Sum:
-        """The diagonal of ``A B``."""
-        return self._split(A, B, lambda a, b: np.einsum("ij,ji->i", a, b), np.multiply)
-
-    def _split(self, A: Array, B: Array, multiply: _Multiply, sizes: _Multiply) -> _Sum:
-        """Partial products of leading parts are exact, the others are small."""
+        """``A B``: partial products of leading parts are exact, the others are small."""
         n, last = A.shape[1], self.parts - 1
         left, right = slices(A, 1, self.parts), slices(B, 0, self.parts)
         high = low = terms = np.zeros(())
         for a in left:
             for b in right:
-                high, lost = two_sum(high, multiply(a, b))
+                high, lost = two_sum(high, a @ b)
                 low, terms = low + lost, terms + np.abs(lost)
         # the products with a last part are rounded
         rows, columns = [_row_sums(a) for a in left], [_column_sizes(b) for b in right]
-        rounded = sizes(rows[last], sum(columns)) + sizes(sum(rows[:last]), columns[last])
+        rounded = np.outer(rows[last], sum(columns)) + np.outer(sum(rows[:last]), columns[last])
         radius = TINY + n * UNIT * rounded + (self.parts**2 + 1) * UNIT * terms
         return _Sum(high, low, radius)
 
@@ -261,11 +247,6 @@ class Balls(Arithmetic):
         """``A B``."""
         return self._exact(A) * self._exact(B)
 
-    def diagonal(self, A: Array, B: Array) -> Any:
-        """The diagonal of ``A B``, as a column."""
-        dots = [self.product(a[None], b[:, None])[0, 0] for a, b in zip(A, B.T, strict=True)]
-        return self._matrix(len(dots), 1, dots)
-
     def apply(self, A: Array, B: Any) -> Any:
         """``A B``."""
         return self._exact(A) * B
@@ -273,16 +254,33 @@ class Balls(Arithmetic):
     def enclosure(self, A: Any, minus: Array | None = None) -> Enclosure:
         """Both ends, rounded outwards."""
         if minus is not None:
-            A = A - self._exact(minus.reshape(A.nrows(), A.ncols()))
+            A = A - self._exact(minus)
         ends = np.array([(float(a.lower()), float(a.upper())) for a in A.entries()])
         lower, upper = ends.T.reshape(2, A.nrows(), A.ncols())
         return Enclosure(down(lower), up(upper))
 
 
-def column_dots(A: Array, B: Array, minus: Array, arithmetic: Arithmetic) -> Enclosure:
-    """``a_jᵀb_j - c_j`` for every column."""
-    dots = arithmetic.enclosure(arithmetic.diagonal(A.T, B), minus)
-    return Enclosure(dots.lower.ravel(), dots.upper.ravel())
+def column_dots(A: Array, B: Array, minus: Array) -> Enclosure:
+    """``a_jᵀb_j - c_j`` for every column, to about twice the digits of a float."""
+    high, low, terms = -minus, np.zeros(()), np.zeros(())
+    for product, rest in zip(*_exact_products(A, B), strict=True):
+        high, lost = two_sum(high, product)
+        low, terms = low + (lost + rest), terms + np.abs(lost) + np.abs(rest)
+    return around(low, TINY + 2 * len(A) * UNIT * terms) + high
+
+
+def _exact_products(a: Array, b: Array) -> tuple[Array, Array]:
+    """The rounded products, entry by entry, and what rounding took, exactly (Dekker)."""
+    (high, low), (top, rest) = (_halves(x) for x in (a, b))
+    product = a * b
+    return product, low * rest - (((product - high * top) - low * top) - high * rest)
+
+
+def _halves(a: Array) -> tuple[Array, Array]:
+    """Floats as sums of two with half as many digits, whose products are floats (Veltkamp)."""
+    shifted = (2.0**27 + 1.0) * a
+    high = shifted - (shifted - a)
+    return high, a - high
 
 
 # ``|A| |B|`` is at most the outer product of these, but for its own rounding.

@@ -71,9 +71,9 @@ def from_squares(criterion: str, squares: Enclosure, total: Enclosure | float) -
     return squares if float(squares.lower) >= 1.0 else squares.sqrt()
 
 
-def floors_of_columns(A: Array, rho_min: Array, arithmetic: Arithmetic) -> Floors:
+def floors_of_columns(A: Array, rho_min: Array) -> Floors:
     """``ρ_j ‖a_j‖``, what the floors are for columns that miss unit length by a rounding."""
-    over = column_dots(A, A, np.ones(A.shape[1]), arithmetic)  # √(1 + s) = 1 + s/(1 + √(1 + s))
+    over = column_dots(A, A, np.ones(A.shape[1]))  # √(1 + s) = 1 + s/(1 + √(1 + s))
     return Floors(rho_min, over / ((over + 1.0).sqrt() + 1.0) * rho_min)
 
 
@@ -93,7 +93,7 @@ def threshold_bound(certificate: Certificate, A: Array, arithmetic: Arithmetic) 
     """Upper bound of the largest common floor at which D2 has its least value."""
     r, p = A.shape
     own, N = spent(certificate.arrays, "weights", np.zeros(p), A, arithmetic)
-    lengths = floors_of_columns(A, np.ones(p), arithmetic)
+    lengths = floors_of_columns(A, np.ones(p))
     total = (exactly(certificate.arrays["weights"]) * (lengths.rest + 1.0)).total()
     traces = exactly(np.diag(N)).total() * float(p) / float(r)
     value: Enclosure = (traces - own) * 0.5 / total
@@ -125,16 +125,14 @@ def spent(
         np.abs(pull) + np.abs(push)
     )
     rest = float(np.sum(z * z / (kappa - 1.5 * shift)))
-    value = from_columns(A, V, lam, kappa, rho_min, arithmetic)
+    value = from_columns(A, V, lam, kappa, rho_min)
     value = value + (arithmetic.enclosed(V, V.T) * N).total() - up_to(rest)
     return value, N
 
 
-def from_columns(
-    A: Array, V: Array, lam: Array, kappa: Array, rho_min: Array, arithmetic: Arithmetic
-) -> Enclosure:
+def from_columns(A: Array, V: Array, lam: Array, kappa: Array, rho_min: Array) -> Enclosure:
     """``Σ 2λ_j(ρ_j‖a_j‖ - a_jᵀv_j) + Σ κ_j(‖v_j‖² - 1)``."""
-    floors = floors_of_columns(A, rho_min, arithmetic)
-    fidelity = column_dots(A, V, floors.near, arithmetic) - floors.rest
-    lengths = column_dots(V, V, np.ones(len(lam)), arithmetic)
+    floors = floors_of_columns(A, rho_min)
+    fidelity = column_dots(A, V, floors.near) - floors.rest
+    lengths = column_dots(V, V, np.ones(len(lam)))
     return -(fidelity * (2.0 * lam)).total() + (lengths * kappa).total()

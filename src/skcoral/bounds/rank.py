@@ -56,7 +56,7 @@ def _dense(
     H, lam = part(arrays, "H", p, p), part(arrays, "multipliers", p)
     S = H.copy()
     np.fill_diagonal(S, part(arrays, "diagonal", p))
-    floors = floors_of_columns(A, rho_min, arithmetic)
+    floors = floors_of_columns(A, rho_min)
     square = complete_square(arithmetic, np.eye(r), A, lam, H, floors)
     value = square + exactly(np.diag(S)).total() - float(p) * 0.5
     return value - largest_squares(S, r, arithmetic) * 0.5
@@ -105,7 +105,7 @@ def _factored(
     image = arithmetic.product(V, X.T)
     z = arithmetic.enclosure(arithmetic.apply(V.T, image), (pull - push).T).size()
     z = z + 4 * np.spacing(np.abs(pull) + np.abs(push)).T
-    value = from_columns(A, X, lam, kappa, rho_min, arithmetic)
+    value = from_columns(A, X, lam, kappa, rho_min)
     value = value + arithmetic.enclosure(image).square().total()
     value = value - up_to(float(np.sum(z * z)) / least)
     return from_dual(value, arithmetic.enclosed(V, V.T), p, lowest=0.0)
@@ -194,7 +194,7 @@ def factor_bound(
     arrays, (r, p) = dual.arrays, A.shape
     lam = part(arrays, "multipliers", p)
     if dual.kind == "tradeoff":
-        floors = floors_of_columns(A, rho_min, arithmetic)
+        floors = floors_of_columns(A, rho_min)
         square = np.eye(r), A, lam, part(arrays, "H", p, p)
         bound = tradeoff_bound(arithmetic, *square, floors, criterion, pair_weights)
         return DualBound(bound, 2.0 * lam, _tangent(bound, lam), of_squares=False)

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg as sla
 
-from skcoral.bounds.arithmetic import Arithmetic, Enclosure, around, exactly, up, up_to
+from skcoral.bounds.arithmetic import Arithmetic, Enclosure, around, column_dots, exactly, up, up_to
 from skcoral.bounds.dual import definite, least_shift
 from skcoral.core import criteria
 from skcoral.core.arrays import (
@@ -96,7 +96,7 @@ def scaled_floors(arithmetic: Arithmetic, R: Array, B: Array, rho_min: Array) ->
 
     def less(a: Array, b: Array) -> Enclosure:
         """What rounding took of the products ``a b``, entry by entry."""
-        return arithmetic.enclosed(np.diag(a), np.diag(b), minus=np.diag(a * b)).diagonal()
+        return column_dots(a[None], b[None], a * b)
 
     # √(b) = c + (b - c²) / (√b + c), and the denominator is 2c but for a rounding
     short = arithmetic.enclosure(gram, np.diag(length * length)).diagonal() - less(length, length)

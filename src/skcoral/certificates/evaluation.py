@@ -57,9 +57,9 @@ class FactorOutputs:
         self.U = U
         self._off = off = np.sqrt(np.sum(radius * radius, axis=0))
         self._length = np.sqrt(np.sum(U * U, axis=0))
-        self.fidelity = column_dots(A, U, np.zeros(self.k), arithmetic) + around(0.0, 2 * off)
+        self.fidelity = column_dots(A, U, np.zeros(self.k)) + around(0.0, 2 * off)
         spread = (2 * self._length + off) * off
-        self.variances = column_dots(U, U, np.ones(self.k), arithmetic) + around(0.0, spread)
+        self.variances = column_dots(U, U, np.ones(self.k)) + around(0.0, spread)
         frame = arithmetic.enclosed(U, U.T)
         frame = frame + around(0.0, float(np.sum(spread)))
         squares = frame.square().total() - (self.variances + 1.0).square().total()
