@@ -7,6 +7,7 @@ import re
 import numpy as np
 import openpyxl
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.covariance import LedoitWolf
 
@@ -318,7 +319,10 @@ def test_an_uploaded_matrix_is_recognised(bring, metric, kind, index):
 
 
 def test_a_singular_matrix(bring, metric):
-    at = bring("m.csv", b"a,b,c\n1,1,.2\n1,1,.2\n.2,.2,1")
+    at = bring("m.csv", b"a,b,c\n1,1,.2\n1,1,.2\n.2,.2,1", tab="Outputs")
+    drawn = next(d.proto.arrow_data.styler for d in at.dataframe if "VIF after" in d.value)
+    spelled = pa.ipc.open_stream(drawn.display_values).read_all().to_pandas()
+    assert spelled.iloc[:, -2:].to_numpy().tolist() == [["∞", "∞"], ["∞", "∞"], ["1.04", "∞"]]
     # solved as it is, and told: three outputs in two dimensions leave at least (9/2 - 3)/2
     assert metric(at, "Residual") >= 0.75 - 1e-4
     assert "largest VIF ∞ → ∞" in answer(at)

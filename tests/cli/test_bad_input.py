@@ -73,6 +73,10 @@ def test_exact_dependencies_are_named(main, answer, dependent_csv, tmp_path):
     _, told = answer("inspect", dependent_csv)
     assert (told["redundant"], told["threshold"]) == (["total"], None)
     assert any("total" in relation for relation in told["dependent"])
+    status, _, err = main("fit", dependent_csv, "--exclude", "same", "--max-vif", "2")
+    assert status == 3
+    assert "(--exclude total)" in err
+    assert "(of rows: --covariance LedoitWolf)" in err  # which a matrix does not take
 
 
 @pytest.mark.parametrize("command", ["inspect", "threshold", "frontier", "fit"])

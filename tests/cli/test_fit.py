@@ -210,7 +210,9 @@ def test_an_open_gap_is_exit_status_4(main, wine_csv, tmp_path):
     assert "no transformation allowed here can have less than" in " ".join(out.split())
 
 
-def test_an_answer_that_fails_its_check_is_not_written(main, iris_csv, tmp_path, monkeypatch):
+@pytest.mark.parametrize("rows", [True, False])
+def test_an_answer_that_fails_its_check_is_not_written(main, wine, tmp_path, monkeypatch, rows):
+    """Nor is it advised to shrink the correlations where only a matrix is given."""
     from skcoral import certificates
 
     real = certificates.check
@@ -219,10 +221,13 @@ def test_an_answer_that_fails_its_check_is_not_written(main, iris_csv, tmp_path,
         return replace(real(result, R), passed=False, problems=("made to fail",))
 
     monkeypatch.setattr(certificates, "check", doubt)
-    status, _, err = main("fit", iris_csv, "-o", tmp_path / "out.csv")
+    table = wine.to_frame() if rows else wine.to_frame().corr()
+    table.to_csv(tmp_path / "t.csv", index=False)
+    status, _, err = main("fit", tmp_path / "t.csv", "-o", tmp_path / "out.csv")
     assert status == 4
     assert "made to fail" in err
-    assert list(tmp_path.iterdir()) == []
+    assert ("--covariance" in err) == rows
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
 
 
 def test_the_report_leaves_out_whole_groups(main, sites_csv, tmp_path):

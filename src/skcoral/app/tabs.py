@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from skcoral.app import exports
 from skcoral.app.page import plain, show_picture
 from skcoral.app.problem import Problem
 from skcoral.app.settings import current
+from skcoral.core.display import number
 from skcoral.data.effects import Measured
 from skcoral.models.files import model_json
 from skcoral.show import sentences, svg
@@ -64,15 +66,12 @@ def _outputs(fit: Fit) -> None:
         explained += " Price: what one more unit of this floor would add to the least residual."
     else:
         del columns["price"]
-    st.dataframe(
-        pd.DataFrame({name: values for name, (values, _) in columns.items()}, result.names),
-        # All rows of a table of usual size: one scrollbar is enough.
-        height=38 + 35 * min(len(result.names), 20),
-        column_config={
-            name: st.column_config.NumberColumn(format=f"%.{digits}f")
-            for name, (_, digits) in columns.items()
-        },
-    )
+    frame = pd.DataFrame({name: values for name, (values, _) in columns.items()}, result.names)
+    spelled: dict[Any, Any] = {
+        name: partial(number, digits=digits) for name, (_, digits) in columns.items()
+    }
+    # All rows of a table of usual size: one scrollbar is enough.
+    st.dataframe(frame.style.format(spelled), height=38 + 35 * min(len(frame), 20))
     st.caption(explained)
     if hasattr(fit.model, "confidence_"):
         _population(fit.model.confidence_)

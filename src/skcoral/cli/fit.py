@@ -47,10 +47,11 @@ def fit(options: Namespace) -> int:
         _check_size(options, data)
         fitted = data.fit(_settings(options, data.names), groups=options.groups)
         if not fitted.check.passed:
+            shrink = "--covariance LedoitWolf or " * (data.matrix is None)
             raise FailedCheckError(
                 f"{data.table.label}: the result failed its independent check "
                 f"({'; '.join(fitted.check.problems)}), so nothing was written.\n"
-                "Try --covariance LedoitWolf or fewer columns: the columns are nearly dependent."
+                f"Try {shrink}fewer columns: the columns are nearly dependent."
             )
         told = _notes(fitted, options)
         if options.model is not None:

@@ -129,7 +129,7 @@ def _two_lines(error: CoralError, command: str) -> str:
         return f"{first}\n{' '.join(rest.split())}"
     if isinstance(error, SingularCorrelationError):
         how = without(error.redundant) if error.relations else "Give more rows or fewer columns"
-        return f"{message}\n{how}, or shrink the correlations (--covariance LedoitWolf)."
+        return f"{message}\n{how}, or shrink the correlations (of rows: --covariance LedoitWolf)."
     remedy = next(r for kind, r in _REMEDIES.items() if isinstance(error, kind))
     return f"{message}\n{remedy.format(command=command)}"
 
