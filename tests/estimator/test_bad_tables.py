@@ -35,6 +35,7 @@ REFUSED = {
     "text only": (lambda w: [["1", "2"], ["3", "5"], ["4", "1"]], "`x0`, `x1` hold text"),
     "an array of text": (lambda w: w.astype(str).to_numpy(), "hold text"),
     "dates": (lambda w: w.assign(day=days(w)), "dates or times in `day`"),
+    "dates in an array": (lambda w: np.c_[days(w), days(w)[::-1]], "dates or times in `x0`, `x1`"),
     "durations": (lambda w: w.assign(day=days(w) - days(w)[0]), "dates or times in `day`"),
     "periods": (lambda w: w.assign(day=days(w).to_period("D")), "`day` hold"),
     "dates in polars": (

@@ -24,6 +24,14 @@ from skcoral.exceptions import InvalidTableError, RoundingWarning, warn
 #: Differences between rows and matrix up to this are those of any computation: the variances of
 #: well-conditioned tables differ by 1e-12, and ten times this could be read off a written file.
 NEGLIGIBLE = 1e-7
+#: What is said of columns that hold something else than real numbers.
+_UNFIT = {
+    "complex": "Complex data not supported, as in {}: give real numbers.",
+    "dates": "Numbers are needed, got dates or times in {}: drop such columns, or turn them into "
+    "numbers such as days since a first date.",
+    "text": "{} hold text or other things where numbers are needed: drop or encode them, or turn "
+    "text that reads like numbers into numbers first.",
+}
 
 
 def named_rows(values: Any, names: Sequence[str]) -> Any:
@@ -127,12 +135,9 @@ def check_readable(X: Any) -> None:
         )
     if hasattr(X, "collect"):
         raise InvalidTableError("A lazy table has no rows yet: collect() it first.")
-    columns = getattr(X, "columns", None)
-    if columns is None:
-        if isinstance(X, np.ndarray) and X.dtype.kind == "c":
-            raise InvalidTableError("Complex data not supported: give real numbers.")
+    if not hasattr(X, "columns"):
         return
-    labels = [str(name) for name in columns]
+    labels = [str(name) for name in X.columns]
     if not labels:
         raise InvalidTableError("The table has no columns (0 feature(s)): give at least one.")
     twice = repeated(labels)
@@ -141,72 +146,49 @@ def check_readable(X: Any) -> None:
             f"Column names must be distinct, but {listing(twice)} occur more than once; "
             "rename them."
         )
-    kinds = dict(zip(labels, _kinds(X), strict=False))
-    unreal = [name for name, kind in kinds.items() if kind == "c"]
-    if unreal:
-        raise InvalidTableError(
-            f"Complex data not supported, as in {listing(unreal)}: give real numbers."
-        )
-    dates = [name for name, kind in kinds.items() if kind in "mM"]
-    if dates:
-        raise InvalidTableError(
-            f"Numbers are needed, got dates or times in {listing(dates)}: drop such columns, or "
-            "turn them into numbers such as days since a first date."
-        )
-
-
-def _kinds(X: Any) -> list[str]:
-    """One letter per column for its type, as NumPy has them; a blank where it has none."""
-
-    def letter(kind: Any) -> str:
-        for method, code in (("is_temporal", "M"), ("is_numeric", "f")):  # of polars
-            if getattr(kind, method, lambda: False)():
-                return code
-        return str(getattr(kind, "kind", " "))
-
-    return [letter(kind) for kind in getattr(X, "dtypes", ())]
-
-
-def _untyped_columns(X: Any) -> dict[str, NDArray[Any]]:
-    """The columns whose type does not say that they hold numbers."""
-    if hasattr(X, "columns"):
-        kinds = zip(X.columns, _kinds(X), strict=True)
-        return {str(name): _column(X[name]) for name, kind in kinds if kind not in "biuf"}
-    table = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
-    if table.ndim != 2 or table.dtype.kind in "biuf":
-        return {}
-    return {f"x{j}": column for j, column in enumerate(table.T)}
 
 
 def check_numeric(X: Any) -> None:
-    """Name the columns that hold text, or anything else that does not read as a number."""
-    text = [name for name, column in _untyped_columns(X).items() if not _is_numeric(column)]
-    if text:
-        raise InvalidTableError(
-            f"{listing(text)} hold text or other things where numbers are needed: drop or encode "
-            "them, or turn text that reads like numbers into numbers first."
-        )
+    """Name the columns that hold text, dates, or anything else that is not a real number."""
+    if hasattr(X, "columns"):
+        columns = [(str(name), kind, X[name]) for name, kind in _untyped(X)]
+    else:
+        table = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
+        if table.ndim != 2 or table.dtype.kind in "biuf":
+            return
+        columns = [(f"x{j}", table.dtype.kind, column) for j, column in enumerate(table.T)]
+    held: dict[str, list[str]] = {}
+    for name, kind, column in columns:
+        held.setdefault(_content(column, kind), []).append(name)
+    for content, words in _UNFIT.items():
+        if content in held:
+            raise InvalidTableError(words.format(listing(held[content])))
 
 
-def _column(series: Any) -> NDArray[Any]:
-    """One column as an array; what is no array of anything as an array of objects."""
+def _untyped(X: Any) -> list[tuple[Any, str]]:
+    """The columns of a frame whose type does not say that they hold real numbers."""
+    kinds = [getattr(kind, "kind", "O") for kind in X.dtypes]  # types of polars have none
+    return [(name, kind) for name, kind in zip(X.columns, kinds, strict=True) if kind not in "biuf"]
+
+
+def _content(series: Any, kind: str) -> str:
+    """What a column holds, by its type or else by its cells: numbers, or a key of ``_UNFIT``."""
     try:
-        return np.asarray(series)
-    except Exception:
-        cells = list(series)
-        out = np.empty(len(cells), dtype=object)
-        out[:] = cells
-        return out
-
-
-def _is_numeric(column: NDArray[Any]) -> bool:
+        column = np.asarray(series)
+    except Exception:  # what is no array of anything
+        column = np.fromiter(series, dtype=object)
+    for letter in (kind, column.dtype.kind):
+        if letter in "cmM":
+            return "complex" if letter == "c" else "dates"
+    if column.dtype.kind in "biuf":
+        return "numbers"
     if column.dtype.kind in "SU" or any(isinstance(cell, str | bytes) for cell in column.flat):
-        return False
+        return "text"
     try:
         column.astype(np.float64)
     except (ValueError, TypeError, OverflowError):  # the last of whole numbers beyond 1.8e308
-        return False
-    return column.ndim == 1
+        return "text"
+    return "numbers" if column.ndim == 1 else "text"
 
 
 def measure_rounding(estimator: Any, rows: Any = None, sample_weight: Any = None) -> None:
