@@ -106,7 +106,7 @@ def test_operations_agree_with_numpy(library):
     equal(_arrays.diagonal(there), np.diag(A))
     equal(_arrays.scaled(there, d), np.diag(d) @ A @ np.diag(d))
     equal(_arrays.column_dots(there, positive), np.diag(A.T @ P))
-    equal(_arrays.row_dots(there, positive), np.diag(A @ P.T))
+    equal(_arrays.row_products(there, positive), np.diag(A @ P.T))
     equal(_arrays.norm(there), np.linalg.norm(A))
     equal(_arrays.one_norm(there), np.linalg.norm(A, 1))
     equal(_arrays.largest(there, 1), np.abs(A).max(axis=1, keepdims=True))

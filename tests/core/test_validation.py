@@ -482,12 +482,10 @@ class TestContainers:
 
 
 def test_callbacks_and_seeds():
-    assert v.check_callback(None) is None
-    assert v.check_callback(print) is print
     with pytest.raises(InvalidArgumentError, match="callback must be a function"):
-        v.check_callback(3)
+        decorrelate(np.eye(2), callback=3)
     for seed in (None, 0, np.int64(3), np.random.default_rng(0), np.random.RandomState(0)):
-        assert v.check_random_state(seed) is seed
+        v.check_random_state(seed)
     for bad in (-1, "x", 1.5, True):
         with pytest.raises(InvalidArgumentError, match="random_state must be"):
             v.check_random_state(bad)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -51,11 +52,7 @@ class Frozen:
         # mapping proxies cannot be pickled, and arrays would come back writable
         values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
         proxies = {name: dict(v) for name, v in values.items() if isinstance(v, MappingProxyType)}
-        return _made, (type(self), values | proxies)
-
-
-def _made(kind: type[Any], values: dict[str, Any]) -> Any:
-    return kind(**values)
+        return partial(type(self), **(values | proxies)), ()
 
 
 def library(A: Any) -> Any:
@@ -193,11 +190,6 @@ def row_products(A: Any, B: Any) -> Any:
     return np.einsum("ij,ij->i", A, B) if library(A) is np else library(A).sum(A * B, axis=1)
 
 
-def row_dots(A: Any, B: Any) -> Array:
-    """``diag(ABᵀ)``, in NumPy."""
-    return np.asarray(to_host(row_products(A, B)))
-
-
 def largest_ratio(a: Any, b: Any) -> float:
     """The largest entry of ``a / b`` for positive ``b``; minus infinity where there is none."""
     if isinstance(a, np.ndarray):
@@ -304,16 +296,13 @@ def cholesky_or_none(A: Any) -> Any:
         return None
 
 
-def solve_lower_factored(factor: Any, b: Any) -> Any:
-    """Solve for a vector by the lower factor of the matrix, in the library that holds both."""
+def solve_factored(factor: Any, b: Any) -> Any:
+    """Solve for a vector by the lower factor of the matrix, in the library that holds ``b``."""
     if isinstance(factor, np.ndarray):
         return sla.lapack.dpotrs(factor, b, lower=1)[0]
-    return solve_lower(factor, solve_lower(factor, b[:, None]), transposed=True)[:, 0]
-
-
-def solve_factored(factor: Any, b: Array) -> Array:
-    """Solve for a vector, in NumPy, by the lower factor of the matrix."""
-    return np.asarray(to_host(solve_lower_factored(factor, to_device(b, factor))))
+    half = solve_lower(factor, to_device(b, factor)[:, None])
+    x = solve_lower(factor, half, transposed=True)[:, 0]
+    return to_host(x) if isinstance(b, np.ndarray) else x
 
 
 def inverse_factored(factor: Any) -> Any:
@@ -338,5 +327,5 @@ def solve_lower(factor: Any, B: Any, *, transposed: bool = False) -> Any:
 def solve_positive(A: Any, B: Any) -> Any:
     """``A⁻¹ B`` for a positive definite ``A``."""
     if isinstance(A, np.ndarray):
-        return solve_lower_factored(cholesky(A), B)
+        return solve_factored(cholesky(A), B)
     return library(A).linalg.solve(A, B)

@@ -14,8 +14,8 @@ from skcoral.core import criteria
 from skcoral.core.arrays import Array
 from skcoral.core.criteria import Criterion
 from skcoral.core.linalg import inflation_factors
-from skcoral.core.problem import check_semidefinite
-from skcoral.core.validation import check_choice, float_array
+from skcoral.core.problem import check_pair_weights, check_semidefinite
+from skcoral.core.validation import check_choice, check_names, float_array
 from skcoral.exceptions import InvalidArgumentError
 
 
@@ -96,12 +96,8 @@ def residual_by(criterion: str, R: Any, T: Any, *, pair_weights: Any = None) -> 
     check_choice("criterion", criterion, criteria.CRITERIA)
     E, W = residual(R, T), None
     if pair_weights is not None:
-        W = float_array(pair_weights, "pair_weights", InvalidArgumentError)[0]
-        if W.shape != E.shape:
-            raise InvalidArgumentError(
-                f"pair_weights must have one weight per pair of outputs, shape {E.shape}, "
-                f"got {W.shape}."
-            )
+        by_place = float_array(pair_weights, "pair_weights", InvalidArgumentError)[0]
+        W = check_pair_weights(by_place, check_names(None, len(E)))
     return criteria.value(cast(Criterion, criterion), E, W)
 
 

@@ -29,13 +29,13 @@ from skcoral.core.lowrank import FactoredCorrelation
 from skcoral.core.tolerances import SINGULAR_TOL, SYMMETRY_TOL
 from skcoral.core.validation import (
     WEIGHT_RANGE,
-    check_callback,
     check_choice,
     check_names,
     check_positive,
     float_array,
     in_order,
     listing,
+    require,
     shown_value,
 )
 from skcoral.exceptions import (
@@ -145,13 +145,15 @@ class Problem:
 
             composites = Composites(sources, anchors)
         matrix = sources if composites is None else composites.matrix
+        wanted = "a function of three arguments (iteration, objective, lower bound)"
+        require(callback is None or callable(callback), "callback", wanted, callback)
         settings = Settings(
             matrix.names,
             cast(Criterion, check_choice("criterion", criterion, CRITERIA)),
             None if pair_weights is None else check_pair_weights(pair_weights, matrix.names),
             check_positive("tol", tol),
             max_iter,
-            check_callback(callback),
+            callback,
             matrix.memory,
         )
         return cls(sources, matrix, settings, composites)

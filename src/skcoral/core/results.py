@@ -42,6 +42,17 @@ class _Transformation(Drawn, Frozen):
 
     T: Any
     names: tuple[str, ...]
+    certificate: Certificate
+
+    @property
+    def rank(self) -> int:
+        """How many dimensions the outputs span: below their number where the matrix is singular."""
+        return int(self.certificate.info.get("rank", len(self.names)))
+
+    @property
+    def least_residual(self) -> float:
+        """The least sum of squared correlations that outputs of this rank can have."""
+        return welch(len(self.names), self.rank)
 
     def loadings(self) -> pd.DataFrame:
         """``T`` with names: what each output (column) is made of (rows: standardised sources)."""
@@ -116,16 +127,6 @@ class Threshold(_Transformation):
         return "optimal" if self.gap <= self.tol else "best_found"
 
     @property
-    def rank(self) -> int:
-        """How many dimensions the outputs span."""
-        return len(self.names)
-
-    @property
-    def least_residual(self) -> float:
-        """The least sum of squares, which transformations at this floor still have."""
-        return welch(len(self.names), self.rank)
-
-    @property
     def binding(self) -> tuple[str, ...]:
         """Names of the variables that bind the threshold (λ_j > 0), heaviest first."""
         order, rounding = np.argsort(-self.weights, kind="stable"), _ROUNDING * self.weights.max()
@@ -150,11 +151,6 @@ class Threshold(_Transformation):
 
 class SingularThreshold(Threshold):
     """The largest common floor at which the sum of squares has the least value of the rank."""
-
-    @property
-    def rank(self) -> int:
-        """Rank of the matrix, below the number of variables."""
-        return self.certificate.rank
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,19 +244,9 @@ class Decorrelation(Fidelities, _Transformation):
     is_restricted = False
 
     @property
-    def rank(self) -> int:
-        """How many dimensions the outputs span."""
-        return len(self.names)
-
-    @property
     def deficiency(self) -> str:
         """Why the rank is below the number of outputs; empty where it is not."""
         return ""
-
-    @property
-    def least_residual(self) -> float:
-        """The least sum of squares that the rank allows."""
-        return welch(len(self.names), self.rank)
 
     @property
     def amplification(self) -> float:
@@ -341,11 +327,6 @@ class SingularDecorrelation(Decorrelation):
     """
 
     reason: str = ""
-
-    @property
-    def rank(self) -> int:
-        """Rank of the correlation matrix, below the number of variables."""
-        return self.certificate.rank
 
     @property
     def deficiency(self) -> str:

@@ -46,11 +46,6 @@ class Certificate(Frozen):
         """Whether it is about exact decorrelators: no residual, and the largest fidelities."""
         return self.kind == "exact"
 
-    @property
-    def rank(self) -> int:
-        """The rank of the singular matrix that it is about."""
-        return int(self.info["rank"])
-
     def __post_init__(self) -> None:
         frozen = {name: read_only(_symmetric(name, a)) for name, a in self.arrays.items()}
         object.__setattr__(self, "arrays", frozen)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -267,13 +267,15 @@ def check_bounds(
 
 def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
     """Return ``value`` if it is one of ``choices``."""
-    if not isinstance(value, str) or value not in choices:
-        raise _refusal(name, f"one of {', '.join(map(repr, choices))}", value)
+    fits = isinstance(value, str) and value in choices
+    require(fits, name, f"one of {', '.join(map(repr, choices))}", value)
     return str(value)  # a NumPy string would be refused by certificates and files
 
 
-def _refusal(name: str, wanted: str, value: Any) -> InvalidArgumentError:
-    return InvalidArgumentError(f"{name} must be {wanted}; got {shown_value(value)}.")
+def require(fits: object, name: str, wanted: str, value: Any) -> None:
+    """Refuse the argument ``name`` unless it fits; ``wanted`` says in words what would."""
+    if not fits:
+        raise InvalidArgumentError(f"{name} must be {wanted}; got {shown_value(value)}.")
 
 
 def check_number(
@@ -286,11 +288,12 @@ def check_number(
 
     Text and truth values are no numbers.
     """
+    number = None
     if not isinstance(value, bool | np.bool_) and isinstance(value, Real):
         with suppress(OverflowError):  # a whole number beyond 1.8e308
-            if fits(number := float(value)):
-                return number
-    raise _refusal(name, wanted, value)
+            number = float(value)
+    require(number is not None and fits(number), name, wanted, value)
+    return cast(float, number)
 
 
 def check_positive(name: str, value: Any) -> float:
@@ -307,40 +310,25 @@ def check_budget(
     return check_number(what, budget, wanted, lambda v: least <= v <= most)
 
 
-def _is_whole(value: Any) -> bool:
+def is_whole(value: Any) -> bool:
+    """Whether a value is a whole number, of whatever type; truth values are none."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def check_count(name: str, value: Any, *, minimum: int = 1, maximum: int | None = None) -> int:
     """Return ``value`` as an int of at least ``minimum`` and at most ``maximum``."""
-    if not _is_whole(value) or value < minimum or (maximum is not None and value > maximum):
-        most = "" if maximum is None else f" and at most {maximum:,}"
-        raise _refusal(name, f"a whole number of at least {minimum}{most}", value)
+    most = "" if maximum is None else f" and at most {maximum:,}"
+    fits = is_whole(value) and value >= minimum and (maximum is None or value <= maximum)
+    require(fits, name, f"a whole number of at least {minimum}{most}", value)
     return int(value)
 
 
-def check_jobs(n_jobs: Any) -> int | None:
-    """Return a number of processes as joblib takes it: negative ones count from all."""
-    if n_jobs is not None and not (_is_whole(n_jobs) and n_jobs != 0):
-        raise _refusal("n_jobs", "a number of processes, -1 for all processors, or None", n_jobs)
-    return n_jobs if n_jobs is None else int(n_jobs)
-
-
-def check_random_state(random_state: Any) -> Any:
-    """Return ``random_state`` if it is a seed, a generator of NumPy's, or None."""
-    generator = isinstance(random_state, np.random.Generator | np.random.RandomState)
-    if not (random_state is None or generator or (_is_whole(random_state) and random_state >= 0)):
-        wanted = "a whole number of at least 0, a numpy.random.Generator or None"
-        raise _refusal("random_state", wanted, random_state)
-    return random_state
-
-
-def check_callback(callback: Any) -> Any:
-    """Return ``callback`` if it can be called, or None."""
-    if callback is not None and not callable(callback):
-        wanted = "a function of three arguments (iteration, objective, lower bound)"
-        raise _refusal("callback", wanted, callback)
-    return callback
+def check_random_state(random_state: Any) -> None:
+    """Refuse what is neither a seed nor a generator of NumPy's nor None."""
+    fits = isinstance(random_state, np.random.Generator | np.random.RandomState | None)
+    fits = fits or (is_whole(random_state) and random_state >= 0)
+    wanted = "a whole number of at least 0, a numpy.random.Generator or None"
+    require(fits, "random_state", wanted, random_state)
 
 
 def check_weights(sample_weight: Any, n: int) -> Array | None:

@@ -18,7 +18,7 @@ import numpy as np
 from skcoral.core import limits
 from skcoral.core.arrays import Array
 from skcoral.core.linalg import largest_residuals
-from skcoral.core.validation import check_jobs, check_names, check_positive
+from skcoral.core.validation import check_names, check_positive, is_whole, require
 from skcoral.estimator import CORAL
 from skcoral.estimator.settings import check_settings
 from skcoral.exceptions import InvalidTableError, SingularCorrelationError
@@ -110,7 +110,9 @@ def run(
         for chain in chains
     )
     solved: Iterable[_Solved] = starmap(_solve, tasks)
-    if effective_n_jobs(check_jobs(n_jobs)) > 1:
+    wanted = "a number of processes, -1 for all processors, or None"
+    require(n_jobs is None or (is_whole(n_jobs) and n_jobs != 0), "n_jobs", wanted, n_jobs)
+    if effective_n_jobs(n_jobs) > 1:
         solved = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_solve)(*t) for t in tasks)
     done, total = 0, int(windows.long_enough.sum())
     group, last = -1, None

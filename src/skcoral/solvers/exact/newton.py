@@ -25,7 +25,7 @@ from skcoral.core.arrays import (
     library,
     plus_diagonal,
     right_singular,
-    row_dots,
+    row_products,
     scaled,
     solve_factored,
     solve_positive,
@@ -177,10 +177,10 @@ class NewtonSystem:
             self.factor = cholesky_or_none(K)
             ridge *= 100
         if self.normal is not None:
-            self.across = solve_factored(self.factor, self.normal)
+            self.across: Array = solve_factored(self.factor, self.normal)
 
     def _precondition(self, r: Array) -> Array:
-        y = solve_factored(self.factor, r)
+        y: Array = solve_factored(self.factor, r)
         if self.normal is None:
             return y
         return y - self.across * float((self.normal @ y) / (self.normal @ self.across))
@@ -269,7 +269,7 @@ class WeightedRoot:
         V = self.V
         inner = V.T @ (to_device(d[:, None], V) * V)
         inner *= self.spread
-        return row_dots(V @ inner, V)
+        return np.asarray(to_host(row_products(V @ inner, V)))
 
     @property
     def formed(self) -> bool:

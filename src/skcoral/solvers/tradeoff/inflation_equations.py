@@ -24,7 +24,7 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg as sla
 
-from skcoral.core.arrays import Array, row_dots
+from skcoral.core.arrays import Array, row_products
 from skcoral.core.linalg import conjugate_gradient
 from skcoral.solvers.tradeoff.equations import regularised_cholesky
 from skcoral.solvers.tradeoff.inflation_point import Point, off_diagonal
@@ -109,7 +109,7 @@ class Equations:
         return E, d + self._d, self._kappa
 
     def _to_weights(self, e: Array) -> Array:
-        return row_dots(self.at.P @ (self.tilt * e), self.at.K)
+        return np.asarray(row_products(self.at.P @ (self.tilt * e), self.at.K))
 
     def _from_weights(self, d: Array) -> Array:
         e = self.tilt * ((self.at.P.T * d) @ self.at.K)
@@ -122,7 +122,7 @@ class Equations:
         P = self.at.P
         e = P.T @ E @ P
         y = e @ self.C
-        y += (self.low.T * (self.theta * row_dots(self.low @ e, self.high))) @ self.high
+        y += (self.low.T * (self.theta * row_products(self.low @ e, self.high))) @ self.high
         y = 0.5 * (y + y.T) + self.curvature * e
         y += self._from_weights(self.root @ (self.root.T @ self._to_weights(e)))
         return self._back(y)
@@ -140,7 +140,7 @@ class Equations:
         squares = self._basis**2
         # Means of logarithms: small values do not vanish beside a small part of a large one.
         s = np.exp(squares.T @ np.log(self.at.s))
-        c = row_dots(self._basis.T @ self.C, self._basis.T)
+        c = row_products(self._basis.T @ self.C, self._basis.T)
         return np.asarray(2.0 / (np.outer(s, s) / np.add.outer(s, s) + np.add.outer(c, c)))
 
     @cached_property
@@ -175,8 +175,8 @@ class Equations:
         right = K.T @ residual @ K
         e = self._inverse * right
         images = (
-            row_dots(K @ e, K),
-            row_dots(low @ e, high),
+            row_products(K @ e, K),
+            row_products(low @ e, high),
             root.T @ self._to_weights(Q @ e @ Q.T),
         )
         y = sla.lapack.dpotrs(self._capacity, np.concatenate(images), lower=1)[0]

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skcoral.core.arrays import Array, row_dots
+from skcoral.core.arrays import Array, row_products
 from skcoral.core.tolerances import LIMIT_GAP
 from skcoral.solvers.tradeoff.inflation_equations import Equations, Multipliers
 from skcoral.solvers.tradeoff.inflation_point import Point, off_diagonal, start
@@ -158,7 +158,7 @@ def _advance(now: _Iterate) -> _Iterate | None:
         E, d, beyond = system.solve(b, target - at.lam * at.fidelity)
     except np.linalg.LinAlgError:
         return None
-    t = row_dots(at.X @ E, at.X) / at.vif**2 + missing
+    t = row_products(at.X @ E, at.X) / at.vif**2 + missing
     kappa = (w * target - duals.kappa * (duals.t + t)) / duals.t + beyond
     z = (target - at.lam * duals.z) / at.lam - duals.z * d
     ratios = (d, kappa / duals.kappa, t / duals.t, z / duals.z)

@@ -34,7 +34,7 @@ from skcoral.core.arrays import (
     own_diagonal,
     plus_diagonal,
     row_products,
-    solve_lower_factored,
+    solve_factored,
     to_device,
     to_host,
 )
@@ -94,7 +94,7 @@ def evaluate(problem: Problem, H: Any, model: Quadratic) -> Stationary | None:
     missing = problem.floors
     if fixed:
         missing = missing - row_products(problem.R, problem.outputs(H, B, 0.0 * missing).T)
-    lam = solve_lower_factored(K, missing * free)
+    lam = solve_factored(K, missing * free)
     del K
     W = problem.root.T @ problem.outputs(H, B, lam)
     squares = float(diagonal(H).sum()) + 0.5 * inner(model.residual(H), H)
