@@ -168,7 +168,7 @@ def gather(
         holdout=holdout,
         outcome=outcome,
         regressions=compared,
-        notes=[note for note in notes if note],
+        notes=list(dict.fromkeys(filter(None, notes))),  # the command knows some of them, too
         origin=[part for part in (file, today, measured.rows()) if part],
     )
 
