@@ -16,7 +16,7 @@ from skcoral.solvers.support import support_from_threshold
 
 from .conftest import MASK, R, broken, failed, honest, verdict, with_arrays
 from .results import SYSTEM
-from .test_falsified_values import rotation, with_T
+from .test_falsified_values import with_T
 
 FIVE = np.full(5, 0.9)
 
@@ -83,23 +83,6 @@ def test_parts_that_are_none(kind: str, arrays: dict[str, Any], words: str) -> N
 
 
 # The words for an open gap, on both sides of where they begin.
-
-
-def test_words_for_the_exact_regime() -> None:
-    result = honest("exact")
-
-    def loss(angle: float) -> float:
-        return float(result.fidelity.mean() - np.diag(R @ result.T @ rotation(angle)).mean())
-
-    unit = np.sqrt(1e-8 / (loss(1e-3) / 1e-6))
-    for size, wrong in ((2.0, []), (0.2, ["status"])):
-        T = result.T @ rotation(np.sqrt(size) * unit)
-        broken(with_T(result, T, status="best_found"), *wrong)
-    for size, wrong in ((2e-8, []), (0.2e-8, ["status"])):
-        mix = np.eye(6)
-        mix[2, 3] = mix[3, 2] = 0.5 * size
-        broken(with_T(result, result.T @ mix, status="not_converged"), *wrong)
-        broken(with_T(result, result.T @ mix, status="optimal"), "status")
 
 
 def test_words_on_a_support() -> None:
@@ -256,25 +239,6 @@ def test_an_idle_floor_that_is_nearly_met_binds() -> None:
         assert ("prices" not in failed(moved)) == priced
         bare = replace(moved, prices=free[0], weights=free[1])
         assert ("prices" in failed(bare)) == priced
-
-
-def test_crowded_floors_of_one_on_a_support() -> None:
-    """A floor of one has no finite price if its output is correlated with another (1e-10)."""
-    floors = np.array([1.0, 0.9, 0.9, 0.9, 0.9, 0.9])
-    for size, infinite in ((5e-10, True), (0.2e-10, False)):
-        system = R.copy()
-        system[0, 1:] = system[1:, 0] = 0.0
-        system[0, 1] = system[1, 0] = size
-        mask = support_from_threshold(R, 0.2)
-        mask[0, 1:] = False  # so that no other output can take its variable out
-        mask[1:, 0] = True
-        result = decorrelate(system, floors, support=mask, n_starts=3)
-        assert check(result, system).passed
-        prices = result.prices.copy()
-        prices[0] = np.inf if infinite else 0.0
-        assert check(replace(result, prices=prices), system).passed
-        prices[0] = 0.0 if infinite else np.inf
-        assert "prices" in verdict(check, replace(result, prices=prices), system)
 
 
 @pytest.mark.parametrize("judge", [check, prove])
