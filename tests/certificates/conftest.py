@@ -13,7 +13,7 @@ import pytest
 
 from skcoral import decorrelate, maximize_fidelity, threshold
 from skcoral.bounds.arithmetic import PRECISION, Balls, Floats
-from skcoral.certificates import check, prove
+from skcoral.certificates import check, evaluation, prove
 from skcoral.core.solution import Certificate
 from skcoral.datasets import make_system
 from skcoral.exceptions import CertificateError, NotCertifiedWarning
@@ -91,6 +91,12 @@ def with_arrays(result: Any, **arrays: Any) -> Any:
     c = result.certificate
     parts = {name: a for name, a in {**c.arrays, **arrays}.items() if a is not None}
     return replace(result, certificate=Certificate(c.kind, parts, c.info))
+
+
+@pytest.fixture(autouse=True)
+def few_columns_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Correlations of small results come in several blocks, as those of large ones do."""
+    monkeypatch.setattr(evaluation, "_BLOCK", 7)
 
 
 @pytest.fixture(params=list(MAKERS))

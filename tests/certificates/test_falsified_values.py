@@ -243,20 +243,3 @@ def test_another_matrix_that_is_nearly_the_same() -> None:
     near = R.copy()
     near[0, 1] = near[1, 0] = R[0, 1] + 5e-12
     broken(replace(result, R=near), "R")
-
-
-# Every term of every inequality: without it, one of these would pass.
-
-
-@pytest.mark.parametrize("criterion", ["worst", "absolute"])
-def test_a_point_outside_the_conjugates_domain(criterion: Any) -> None:
-    """λ and H made larger together raise the bound in proportion, unless they are pulled back."""
-    result = honest(criterion)
-    worse = decorrelate(R, 0.995, criterion=criterion)
-    c = result.certificate
-    lam, H = (1.1 * c.arrays[name] for name in ("multipliers", "H"))
-    lie = with_arrays(with_T(result, worse.T), multipliers=lam, H=H)
-    lie = replace(lie, weights=lam, prices=2 * lam, status="best_found")
-    assert worse.objective > 1.1 * result.objective
-    broken(replace(lie, lower_bound=1.1 * result.objective), "lower bound")
-    broken(replace(lie, lower_bound=result.objective))

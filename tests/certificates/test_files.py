@@ -125,13 +125,6 @@ def test_floors_and_supports_that_are_none(field: str) -> None:
     assert verifier_refuses("support, open", file)
 
 
-def test_prices_that_are_not_known() -> None:
-    """Of restricted answers they may be NaN, in a file as well."""
-    unknown = np.full(6, np.nan)
-    result = replace(about("support")[0], prices=unknown, weights=unknown)
-    assert parse_certificate(certificate_text(result, R)).verify(R).passed
-
-
 # By how much a number has to be changed to be another one, at most.
 MATTERS = {"prices": 5e-6, "weights": 5e-6, "lower_bound": 3e-6, "T": 1e-5, "R": 1e-5}
 MATTERS |= {"rho_upper": 2e-7, "budget": 1e-6, "max_vif": 1e-6, "largest_vif": 1e-6}

@@ -133,18 +133,6 @@ def wide(p: int, n: int, floor: Any, **given: Any) -> tuple[Any, Any, np.ndarray
     return decorrelate(matrix, np.full(p, floor), **given), threshold(matrix), rows
 
 
-@pytest.mark.parametrize("floor", [0.5, 0.995])
-def test_wide_tables_are_checked_by_their_rows(floor: float) -> None:
-    answer, edge, rows = wide(40, 9, floor)
-    for judge in (check, prove):
-        assert judge(answer, FactoredCorrelation(rows)).passed
-        assert judge(edge, FactoredCorrelation(rows)).passed
-    turned = np.linalg.qr(np.random.default_rng(2).normal(size=(9, 9)))[0] @ rows
-    assert check(answer, FactoredCorrelation(turned)).passed
-    for other in (rows[:, ::-1], rows[:-1], 1.001 * rows, rows + 1e-6):
-        assert verdict(lambda r, a: check(r, FactoredCorrelation(a)), answer, other)
-
-
 @pytest.mark.parametrize(("size", "infinite"), [(0.0, False), (0.2e-10, False), (5e-10, True)])
 @pytest.mark.parametrize("criterion", ["squared", "worst"])
 def test_floors_of_one_beside_a_singular_matrix(

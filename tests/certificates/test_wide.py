@@ -93,35 +93,6 @@ def test_a_file_takes_no_square_of_the_columns(recwarn: Any) -> None:
 # Lies of the size of the promise, judged by the rows alone.
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
-def test_every_criterion_by_its_definition(criterion: Any, weighted: bool) -> None:
-    """Judged in blocks of columns, with the pairs of the upper triangle counted once."""
-    pairs = np.random.default_rng(3).uniform(0, 2, (40, 40))
-    pairs = np.triu(pairs, 1) + np.triu(pairs, 1).T
-    G = LOW.correlation.toarray()
-    size = np.abs(G[np.triu_indices(40, 1)])
-    w = pairs[np.triu_indices(40, 1)] if weighted else np.ones(len(size))
-    value = {"squared": w @ size**2, "worst": (w * size).max(), "absolute": w @ size}[criterion]
-    c = LOW.certificate
-    made = replace(
-        LOW,
-        criterion=criterion,
-        pair_weights=pairs if weighted else None,
-        certificate=Certificate("frame", c.arrays, {**c.info, "criterion": criterion}),
-        objective=float(value),
-        status="best_found",
-    )
-    least = 0.0 if weighted else check(made, FactoredCorrelation(ROWS)).lower
-    made = replace(made, lower_bound=least)
-    if value - least <= 1e-7 * max(1.0, value):
-        made = replace(made, status="optimal")
-    broken(made)
-    scale = max(1.0, float(value))
-    for step in (3e-9, -3e-9):
-        broken(replace(made, objective=float(value) + step * scale), "objective")
-
-
 def test_bounds_beyond_what_is_possible() -> None:
     """No floor exceeds one and no residual is negative, whatever a poor point proves."""
     weak = with_arrays(EDGE, kappa=50 + EDGE.certificate.arrays["kappa"])
