@@ -203,7 +203,8 @@ class Decorrelation(Fidelities, _Transformation):
     unique : bool
         For the criteria "worst" and "absolute": whether ties were broken by the least sum of
         squares, which is given up where it takes too long, and not tried where the matrix is
-        singular or coefficients are restricted. Certificate files do not keep it.
+        singular or coefficients are restricted. Nothing proves that this sum is the least.
+        Certificate files do not keep it.
     notes : Notes
         What the certificate is about, and what is known beyond it.
     R : ndarray of shape (p, p) or None

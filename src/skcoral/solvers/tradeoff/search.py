@@ -379,6 +379,7 @@ class Search:
             H=self.top * np.asarray(to_host(H)),
             binding=candidate.binding,
             n_iter=self.allowance.spent_steps,
+            unique=candidate.complete,
         )
 
     def _reporter(self, problem: Problem, members: Index) -> Callable[[Any], object] | None:

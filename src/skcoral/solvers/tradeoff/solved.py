@@ -29,7 +29,7 @@ class Solved:
     H: Array
     binding: NDArray[np.bool_]
     n_iter: int
-    unique: bool = True  # whether ties were broken, so that no other answer is as good
+    unique: bool = True  # whether ties were broken
 
     @property
     def gap(self) -> float:
