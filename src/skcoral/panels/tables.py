@@ -51,25 +51,19 @@ class Rows:
         """The table with its variables replaced by outputs, rows in their own order."""
         placed = np.empty_like(outputs)
         placed[self.order] = outputs
-        if _is_polars(self.source):
+        table = self.source
+        if not hasattr(table, "columns"):
+            return placed
+        columns: dict[str, Any] = dict(zip(names, placed.T, strict=True))
+        variables = [name for name in table.columns if str(name) in set(self.names)]
+        if _is_polars(table):
             import polars as pl
 
-            columns = [pl.Series(name, placed[:, k]) for k, name in enumerate(names)]
-            if tuple(names) == self.names:
-                return self.source.with_columns(columns)
-            return self.source.drop(list(self.names)).with_columns(columns)
-        if not hasattr(self.source, "columns"):
-            return placed
-        import pandas as pd
-
-        made = pd.DataFrame(placed, index=self.source.index, columns=list(names))
-        others = [name for name in self.source.columns if str(name) not in set(self.names)]
-        if not others:
-            return made
-        table = pd.concat([self.source[others], made], axis=1)
-        if tuple(names) == self.names:
-            return table[[name if name in others else str(name) for name in self.source.columns]]
-        return table
+            table = table if tuple(names) == self.names else table.drop(variables)
+            return table.with_columns(**{name: pl.Series(k) for name, k in columns.items()})
+        if tuple(names) != self.names:
+            table = table.drop(columns=variables)
+        return table.rename(columns=dict(zip(variables, self.names, strict=True))).assign(**columns)
 
     def frame(self, keys: dict[str, Any], columns: dict[str, Any]) -> Any:
         """A frame of the same library: ``keys`` as the index, or as first columns in polars."""
