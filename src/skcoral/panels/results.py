@@ -47,8 +47,6 @@ class Panel(Drawn):
     turnover : DataFrame
         Sum of the absolute changes of each output's coefficients since the window before, on
         standardised variables.
-    settings : dict
-        The settings of every model.
 
     Examples
     --------
@@ -70,11 +68,6 @@ class Panel(Drawn):
     _solver: Solver
 
     _pictures: ClassVar[Mapping[str, str]] = {"windows": "WindowsDisplay"}
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The settings of every model."""
-        return dict(self._solver.settings)
 
     @cached_property
     def status(self) -> Any:
