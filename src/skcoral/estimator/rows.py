@@ -180,15 +180,16 @@ def _content(series: Any, kind: str) -> str:
     for letter in (kind, column.dtype.kind):
         if letter in "cmM":
             return "complex" if letter == "c" else "dates"
-    if column.dtype.kind in "biuf":
+    if column.ndim == 1 and column.dtype.kind in "biuf":
         return "numbers"
-    if column.dtype.kind in "SU" or any(isinstance(cell, str | bytes) for cell in column.flat):
+    # text that reads like numbers would pass as such
+    if column.ndim > 1 or any(isinstance(cell, str | bytes) for cell in column.flat):
         return "text"
     try:
         column.astype(np.float64)
     except (ValueError, TypeError, OverflowError):  # the last of whole numbers beyond 1.8e308
         return "text"
-    return "numbers" if column.ndim == 1 else "text"
+    return "numbers"
 
 
 def measure_rounding(estimator: Any, rows: Any = None, sample_weight: Any = None) -> None:
