@@ -12,7 +12,13 @@ from skcoral.core.arrays import EPS, Array, Index
 from skcoral.core.linalg import gram_defect
 from skcoral.core.lowrank import welch
 from skcoral.core.validation import listing
-from skcoral.exceptions import InvalidCorrelationError, SingularCorrelationError
+from skcoral.exceptions import (
+    InvalidCorrelationError,
+    InvalidTableError,
+    SingularCorrelationError,
+    SingularCorrelationWarning,
+    warn,
+)
 
 # Coefficients below this, relative to the largest of the relation, are rounding of the
 # eigenvectors and not part of the relation.
@@ -135,9 +141,13 @@ class Deficiency:
             f"{new * self.few_rows}"
         )
 
-    def warning(self) -> str:
-        """The same for those who call the library, with the way to refuse such input."""
-        return f"{self.explain()} Nothing is regularised; on_singular='raise' refuses such input."
+    def announce(self, on_singular: str) -> None:
+        """Warn of what is solved instead, or refuse such input."""
+        if on_singular == "raise":
+            # too few rows are a fault of the table, which panels skip, and no relation of columns
+            raise InvalidTableError(str(self.error())) if self.few_rows else self.error()
+        hint = "Nothing is regularised; on_singular='raise' refuses such input."
+        warn(f"{self.explain()} {hint}", SingularCorrelationWarning)
 
     def error(self, what: str = "Exact decorrelation") -> SingularCorrelationError:
         """The refusal of such a matrix by what needs all directions."""

@@ -38,13 +38,7 @@ from skcoral.core.validation import (
     require,
     shown_value,
 )
-from skcoral.exceptions import (
-    CoralError,
-    InvalidArgumentError,
-    InvalidCorrelationError,
-    SingularCorrelationWarning,
-    warn,
-)
+from skcoral.exceptions import CoralError, InvalidArgumentError, InvalidCorrelationError
 
 if TYPE_CHECKING:
     from skcoral.core.composites import Composites
@@ -161,15 +155,13 @@ class Problem:
 
 def check_matrix(R: Any, *, on_singular: Any = "raise") -> Matrix:
     """Turn what the user gave into a matrix with names; say so where it is singular."""
-    solve = check_choice("on_singular", on_singular, ("solve", "raise")) == "solve"
+    check_choice("on_singular", on_singular, ("solve", "raise"))
     known = getattr(R, "matrix", R)  # that of an estimate
     if isinstance(known, Matrix):
         return known
     matrix = check_semidefinite(R)
     if matrix.deficiency is not None:
-        if not solve:
-            raise matrix.deficiency.error()
-        warn(matrix.deficiency.warning(), SingularCorrelationWarning)
+        matrix.deficiency.announce(on_singular)
     return matrix
 
 

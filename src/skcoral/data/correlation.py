@@ -32,8 +32,6 @@ from skcoral.exceptions import (
     InvalidArgumentError,
     InvalidCorrelationError,
     InvalidTableError,
-    SingularCorrelationWarning,
-    warn,
 )
 
 
@@ -128,10 +126,10 @@ def given_matrix(
 ) -> CorrelationEstimate:
     """A correlation matrix without rows behind it; warns where it is singular."""
     p, matrix = len(R), check_semidefinite(R, names)
+    if matrix.deficiency is not None:
+        matrix.deficiency.announce("solve")
     scale = np.ones(p) if scale is None else scale
-    return _warned(
-        CorrelationEstimate(matrix.R, np.zeros(p), scale, names, 0, deficiency=matrix.deficiency)
-    )
+    return CorrelationEstimate(matrix.R, np.zeros(p), scale, names, 0, deficiency=matrix.deficiency)
 
 
 def estimate_rows(
@@ -154,23 +152,10 @@ def estimate_rows(
     else:
         moments = Moments(names).update(rows, sample_weight=sample_weight)
     if other is None:
-        return estimate_moments(moments, on_singular=on_singular), moments
+        return estimate(moments, dense=dense, on_singular=on_singular), moments
     if sample_weight is not None:
         rows = rows[np.asarray(sample_weight, dtype=np.float64) > 0.0]
-    return _warned(_estimate_by(other, rows, moments, on_singular=on_singular)), moments
-
-
-def estimate_moments(
-    moments: Moments, *, dense: bool = False, on_singular: str = "solve"
-) -> CorrelationEstimate:
-    """The correlations of rows whose moments were collected before; warns as above."""
-    return _warned(estimate(moments, dense=dense, on_singular=on_singular))
-
-
-def _warned(table: CorrelationEstimate) -> CorrelationEstimate:
-    if table.deficiency is not None:
-        warn(table.deficiency.warning(), SingularCorrelationWarning)
-    return table
+    return _estimate_by(other, rows, moments, on_singular=on_singular), moments
 
 
 def how_to_estimate(estimator: Any) -> dict[str, Any]:
@@ -191,7 +176,8 @@ def estimate(
     dense : bool, default=True
         Whether moments that are kept as few rows give a p × p matrix, and not its factor.
     on_singular : {"raise", "solve"}, default="raise"
-        Whether a matrix of deficient rank is refused, or described in ``deficiency``.
+        Whether a matrix of deficient rank is refused, or described in ``deficiency`` with a
+        warning.
 
     Raises
     ------
@@ -220,10 +206,8 @@ def estimate(
         matrix = check_semidefinite(R, moments.names, scale=moments.scale)
         R, deficiency = matrix.R, matrix.deficiency
         deficiency = None if deficiency is None else deficiency.of_table(moments.n_rows)
-    if deficiency is not None and on_singular == "raise":
-        # too few rows are a fault of the table, which panels skip, and no relation of its columns
-        error = deficiency.error()
-        raise InvalidTableError(str(error)) if deficiency.few_rows else error
+    if deficiency is not None:
+        deficiency.announce(on_singular)
     return CorrelationEstimate(
         R=R,
         mean=moments.mean,
@@ -322,8 +306,8 @@ def _estimate_by(
     Z = (np.asarray(rows, dtype=np.float64) - moments.mean) / moments.scale
     C, centre = _covariance(covariance, Z, moments.names)
     matrix = check_semidefinite(correlation_of_covariance(C), moments.names)
-    if on_singular == "raise":
-        matrix.regular()
+    if matrix.deficiency is not None:
+        matrix.deficiency.announce(on_singular)
     return CorrelationEstimate(
         R=matrix.R,
         mean=moments.mean + centre * moments.scale,

@@ -141,7 +141,7 @@ class Moments:
 
     def copy(self) -> Moments:
         """Return an independent copy."""
-        return Moments.from_state(self.state())
+        return type(self).from_state(self.state())
 
     def _count(self, n: int, weights: Array | None) -> None:
         """Set the counts to those of ``n`` rows."""
@@ -163,16 +163,12 @@ class Moments:
     @property
     def degrees_of_freedom(self) -> float:
         """What the comoment is divided by to give an unbiased covariance: ``Σw − Σw² / Σw``."""
-        return self.weight - self.squared_weight / self.weight
-
-    def _enough_freedom(self) -> float:
-        """The degrees of freedom, refused where there are none."""
         if self.n_rows < 2:
             raise InvalidTableError(
                 "A covariance needs at least two rows with a positive weight; got "
                 f"{self.n_rows} {'sample' if self.n_rows == 1 else 'rows'}."
             )
-        return self.degrees_of_freedom
+        return self.weight - self.squared_weight / self.weight
 
     @property
     def n_features(self) -> int:
@@ -197,12 +193,12 @@ class Moments:
     @property
     def covariance(self) -> Array:
         """Unbiased sample covariance, ``comoment / degrees_of_freedom``."""
-        return self.comoment / self._enough_freedom()
+        return self.comoment / self.degrees_of_freedom
 
     @property
     def scale(self) -> Array:
         """Sample standard deviation of each column."""
-        return np.sqrt(self.squares / self._enough_freedom())
+        return np.sqrt(self.squares / self.degrees_of_freedom)
 
     def constant_columns(self) -> tuple[str, ...]:
         """Names of the columns without spread, up to the rounding of their values."""
@@ -260,20 +256,23 @@ class Moments:
             return None
         batch = Moments(self.names)
         batch._count(len(rows), weights)
-        # a row, unlike a computed mean, equals its constant columns exactly
-        origin = self._mean.total if self.n_rows else rows[0]
         with np.errstate(over="ignore", invalid="ignore"):
-            # in one layout, so that frames and arrays of the same rows give the same bits
-            centred = np.subtract(rows, origin, order="C")
-            offset = _weighted_sum(centred, weights) / batch.weight
-            centred -= offset
-            # the rounding of the offset leaves a remainder that is known: take it out as well
-            remainder = _weighted_sum(centred, weights) / batch.weight
-            scaled = centred if weights is None else centred * weights[:, None]
-            comoment = scaled.T @ centred - batch.weight * np.outer(remainder, remainder)
-            batch._mean = CompensatedSum(origin.copy()).plus(offset).plus(remainder)
-        batch._comoment = CompensatedSum(comoment)
+            deviations = batch._centre(rows, weights, self._mean.total if self.n_rows else None)
+            scaled = deviations if weights is None else deviations * weights[:, None]
+            batch._comoment = CompensatedSum(scaled.T @ deviations)
         return batch
+
+    def _centre(self, rows: Array, weights: Array | None, origin: Array | None = None) -> Array:
+        """Set the mean, measured from ``origin``, and return the deviations from it."""
+        # a row, unlike a computed mean, equals its constant columns exactly
+        self._mean = CompensatedSum(rows[0].copy() if origin is None else origin)
+        # in one layout, so that frames and arrays of the same rows give the same bits
+        deviations = np.subtract(rows, self._mean.total, order="C")
+        for _ in range(2):  # the second time takes out what rounding left the first time
+            total = deviations.sum(axis=0) if weights is None else weights @ deviations
+            deviations -= total / self.weight
+            self._mean = self._mean.plus(total / self.weight)
+        return deviations
 
     def _combined(self, other: Moments) -> tuple[CompensatedSum, CompensatedSum]:
         """Mean and co-moment of both tables together: Chan's formulas."""
@@ -338,7 +337,3 @@ def merge_all(parts: Iterable[Moments]) -> Moments:
         paired = [a.merge(b) for a, b in zip(level[::2], level[1::2], strict=False)]
         level = paired + level[len(paired) * 2 :]
     return level[0]
-
-
-def _weighted_sum(rows: Array, weights: Array | None) -> Array:
-    return rows.sum(axis=0) if weights is None else weights @ rows

@@ -13,7 +13,7 @@ from skcoral.core.arrays import Array
 from skcoral.core.deficiency import Deficiency, Relation
 from skcoral.core.tolerances import SINGULAR_TOL
 from skcoral.core.validation import check_names, check_weights, float_array
-from skcoral.data.moments import Moments
+from skcoral.data.moments import CompensatedSum, Moments
 from skcoral.exceptions import InvalidTableError
 
 _DUPLICATE = 1e-10  # distance of unit columns that count as copies of each other
@@ -47,30 +47,15 @@ class RowMoments(Moments):
             rows, weights = rows[weights > 0], weights[weights > 0]
         self.names = check_names(names, rows.shape[1])
         self._count(len(rows), weights)
-        self._centre(rows, weights)
-
-    def _centre(self, rows: Array, weights: Array | None) -> None:
+        self._mean, self.deviations = CompensatedSum(np.zeros(rows.shape[1])), rows
         if not len(rows):
-            self._means, self.deviations = np.zeros(rows.shape[1]), rows
             return
-        # measured from a row, which equals its constant columns exactly, and corrected twice
         with np.errstate(over="ignore", invalid="ignore"):
-            centred = rows - rows[0]
-            mean = rows[0].copy()
-            for _ in range(2):
-                each = centred.sum(axis=0) if weights is None else weights @ centred
-                centred -= each / self.weight
-                mean += each / self.weight
-            self._means = mean
-            centred = centred if weights is None else centred * np.sqrt(weights)[:, None]
-            # in one order of summation, whatever that of the table: files read back the same sums
-            self.deviations = np.ascontiguousarray(centred)
+            self.deviations = self._centre(rows, weights)
+            self._mean = CompensatedSum(self._mean.value)  # as files keep it
+            if weights is not None:
+                self.deviations *= np.sqrt(weights)[:, None]
             self._check_finite_cells(self.squares)
-
-    @property
-    def mean(self) -> Array:
-        """Weighted mean of each column."""
-        return self._means
 
     @property
     def squares(self) -> Array:
@@ -90,21 +75,15 @@ class RowMoments(Moments):
         """Return ordinary moments of both tables together."""
         return self.as_moments().merge(other)
 
-    def copy(self) -> Moments:
-        """Return an independent copy."""
-        return RowMoments.from_state(self.state())
-
     def as_moments(self) -> Moments:
         """The same as ordinary moments, with a p × p co-moment."""
-        state = self.state()
-        state.pop("deviations")
-        zeros = np.zeros((self.n_features, self.n_features))
-        state["mean"] = np.stack([self._means, np.zeros_like(self._means)])
-        state["comoment"] = np.stack([self.comoment, zeros])
-        return Moments.from_state(state)
+        moments = Moments(self.names)
+        moments._read_counts(self.state())
+        moments._mean, moments._comoment = self._mean, CompensatedSum(self.comoment)
+        return moments
 
     def _sums(self) -> dict[str, Array]:
-        return {"mean": self._means, "deviations": self.deviations}
+        return {"mean": self.mean, "deviations": self.deviations}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Moments:
@@ -112,12 +91,12 @@ class RowMoments(Moments):
         few = cls.__new__(cls)
         few.names = check_names(state["names"], len(state["names"]))
         few._read_counts(state)
-        few._means = np.array(state["mean"], dtype=np.float64)
+        few._mean = CompensatedSum(np.array(state["mean"], dtype=np.float64))
         few.deviations = np.array(state["deviations"], dtype=np.float64)
         p = few.n_features
-        numbers = np.r_[few.weight, few.squared_weight, few._means, few.deviations.ravel()]
+        numbers = np.r_[few.weight, few.squared_weight, few.mean, few.deviations.ravel()]
         if (
-            few._means.shape != (p,)
+            few.mean.shape != (p,)
             or few.deviations.shape != (few.n_rows, p)
             or not np.isfinite(numbers).all()
             or few.weight < 0
@@ -139,17 +118,11 @@ def deficiency_of_rows(moments: RowMoments) -> Deficiency:
     B = size[counts, None] * vt[counts]
     lengths = np.linalg.norm(B, axis=0)
     A = B / lengths
-    pairs = duplicates(A)
-    relations = [
-        Relation(moments.names[j], ((_ratio(moments, A, i, j), moments.names[i]),))
-        for i, j in pairs
-    ]
+    relations = []
+    for i, j in duplicates(A):
+        times = float(np.sign(A[:, i] @ A[:, j]) * length[j] / length[i])  # but for a constant
+        relations.append(Relation(moments.names[j], ((times, moments.names[i]),)))
     return Deficiency(A, lengths, relations, moments.n_rows)
-
-
-def _ratio(moments: RowMoments, A: Array, i: int, j: int) -> float:
-    """By which column i is multiplied to give column j, but for a constant."""
-    return float(np.sign(A[:, i] @ A[:, j]) * moments.scale[j] / moments.scale[i])
 
 
 def duplicates(A: Array) -> list[tuple[int, int]]:

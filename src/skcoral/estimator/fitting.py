@@ -17,7 +17,7 @@ from skcoral.core.lowrank import LowRankTransform
 from skcoral.core.results import Notes
 from skcoral.data.correlation import (
     CorrelationEstimate,
-    estimate_moments,
+    estimate,
     estimate_rows,
     how_to_estimate,
 )
@@ -236,7 +236,7 @@ class Fitting:
     def _solve_moments(self, moments: Moments) -> Self:
         check_settings(self)  # they may have changed since the rows came
         self._check_batches()
-        self._solve(estimate_moments(moments, **how_to_estimate(self)), moments)
+        self._solve(estimate(moments, **how_to_estimate(self)), moments)
         measure_rounding(self)
         return self
 

@@ -20,7 +20,7 @@ from skcoral.core.limits import current
 from skcoral.core.results import Decorrelation, Threshold
 from skcoral.data.correlation import (
     CorrelationEstimate,
-    estimate_moments,
+    estimate,
     estimate_rows,
     given_matrix,
 )
@@ -199,7 +199,7 @@ class Dataset:
                 moments = Moments(self.names)
                 for part in self.complete_rows():
                     moments.update(part.values, sample_weight=part.weights)
-                return estimate_moments(moments), moments
+                return estimate(moments, on_singular="solve"), moments
             return estimate_rows(
                 self.rows.values,
                 self.names,
