@@ -93,12 +93,7 @@ def test_a_full_disk_is_reported_and_leaves_the_old_file(coral, folder, ending):
     assert left(folder) == [target.name]
 
 
-def test_a_hang_up_is_ignored_where_it_was_ignored(coral, folder):
-    done = coral(
-        "fit", "table.csv", "-o", "out.csv", cwd=folder,
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
-    )  # fmt: skip
-    assert done.returncode == 0
+def test_a_hang_up_is_ignored_where_it_was_ignored(folder):
     process = subprocess.Popen(
         ["nohup", *CORAL, "fit", "table.csv", "-o", "again.csv"], cwd=folder,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -127,21 +122,8 @@ def test_a_loop_of_links_is_no_output(coral, folder):
     "encoding", ["idna", "punycode", "base64", "rot13", "zip", "undefined", "no such", "a\0b"]
 )
 def test_what_is_no_encoding_is_refused(coral, folder, encoding):
-    with pytest.raises(InvalidTableError, match="not an encoding"):
-        open_table(folder / "table.csv", encoding=encoding)
-    if encoding == "no such":
-        told = in_words(coral("inspect", "table.csv", "--encoding", encoding, cwd=folder), 3)
-        assert "not an encoding" in told
-
-
-@pytest.mark.parametrize("encoding", ["utf-32", "utf-32-le", "utf-16", "utf-16-be"])
-def test_wide_encodings_are_distinguished(tmp_path, encoding):
-    bom = b"" if encoding in ("utf-32", "utf-16") else "\ufeff".encode(encoding)
-    data = bom + "a,b\n1,2\n2,1\n".encode(encoding)
-    name = "UTF-32" if "32" in encoding else "UTF-16"
-    with pytest.raises(InvalidTableError, match=f"the file is {name} text"):
-        open_table(data, name="t.csv", encoding="utf-8")
-    assert open_table(data, name="t.csv").names == ("a", "b")
+    told = in_words(coral("inspect", "table.csv", "--encoding", encoding, cwd=folder), 3)
+    assert "not an encoding" in told
 
 
 def test_devices_and_pipes_without_end(coral, tmp_path):

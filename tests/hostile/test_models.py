@@ -2,7 +2,6 @@
 
 import copy
 import json
-import math
 
 import numpy as np
 import pytest
@@ -42,81 +41,64 @@ def refused(envelope, tmp_path, **options):
     return str(error.value)
 
 
-def fields(model, name):
-    return model["content"][name]
-
-
-def result(model, **changed):
-    """Change fields of the result; a name with an equals sign gives zeros of that field's shape."""
-    place = fields(model, "result")
-    place.update(
-        {
-            k: zeros(place[v[1:]]) if v in ("=T", "=rho_min", "=correlation") else v
-            for k, v in changed.items()
-        }
-    )
-
-
 def zeros(array):
     return {"$array": np.zeros(np.shape(array["$array"])).tolist()}
 
 
-ALTERED = {
-    "T = 0": lambda m: result(m, T="=T"),
-    "status": lambda m: fields(m, "result").update(status="junk"),
-    "objective text": lambda m: fields(m, "result").update(objective="abc"),
-    "objective": lambda m: fields(m, "result").update(objective=7.0),
-    "objective infinite": lambda m: fields(m, "result").update(objective={"$float": "inf"}),
-    "lower bound": lambda m: fields(m, "result").update(lower_bound=99.0),
-    "lower bound nan": lambda m: fields(m, "result").update(lower_bound={"$float": "nan"}),
-    "criterion": lambda m: fields(m, "result").update(criterion="banana"),
-    "names": lambda m: fields(m, "result").update(names="abc"),
-    "n_iter": lambda m: fields(m, "result").update(n_iter=-1),
-    "n_iter true": lambda m: fields(m, "result").update(n_iter=True),
-    "fidelity": lambda m: result(m, fidelity="=rho_min"),
-    "fidelity text": lambda m: fields(m, "result").update(fidelity=["a"] * 4),
-    "prices": lambda m: result(m, prices={"$array": [1.0]}),
-    "certificate": lambda m: fields(m, "result").update(certificate=None),
-    "goal": lambda m: fields(m, "result").update(goal=3),
-    "correlation": lambda m: result(m, correlation="=correlation"),
-    "missing field": lambda m: fields(m, "result").pop("T"),
-    "unknown field": lambda m: fields(m, "result").update(extra=1),
-    "threshold": lambda m: fields(m, "threshold").update(lower=2.0, upper=1.0),
-    "threshold text": lambda m: fields(m, "threshold").update(upper="x"),
-    "other record": lambda m: m["content"].update(result=m["content"]["threshold"]),
-    "unknown record": lambda m: m["content"]["result"].update({"$record": "Popen"}),
-    "R": lambda m: fields(m, "estimate").update(R=zeros(fields(m, "estimate")["R"])),
-    "estimate": lambda m: m["content"].update(estimate=[1, 2]),
-    "settings": lambda m: m["content"].update(settings=3),
-    "setting unknown": lambda m: m["content"]["settings"].update(banana=3),
-    "setting wrong": lambda m: m["content"]["settings"].update(rho_min="x", criterion="banana"),
-    "no moments": lambda m: m["content"].pop("moments"),
-    "large shape": lambda m: fields(m, "result")["T"].update(shape=[10**6, 10**6]),
-    "negative shape": lambda m: fields(m, "result")["T"].update(shape=[-1, -1]),
-    "large type": lambda m: fields(m, "result")["T"].update(dtype="<U1000000000"),
-    "object type": lambda m: fields(m, "result")["T"].update(dtype="|O"),
-    "void type": lambda m: fields(m, "result")["T"].update(dtype="V1000000000"),
-    "type of no kind": lambda m: fields(m, "result")["T"].update(dtype="f8,f8"),
-    "version": lambda m: m.update(version=10**30),
-    "unhashable key": lambda m: fields(m, "result").update(notes={"$map": [[[1], 2]]}),
-    "map of one": lambda m: fields(m, "result").update(notes={"$map": [[1]]}),
+#: What is written over fields of a part of the content.
+RESULT = {
+    "status": "junk", "criterion": "banana", "names": "abc", "certificate": None, "goal": 3,
+    "objective": ["abc", 7.0, {"$float": "inf"}], "lower_bound": [99.0, {"$float": "nan"}],
+    "n_iter": [-1, True], "fidelity": [["a"] * 4, "zero"], "prices": [{"$array": [1.0]}],
+    "T": ["zero"], "correlation": ["zero"], "extra": 1, "$record": "Popen",
+    "notes": [{"$map": [[[1], 2]]}, {"$map": [[1]]}],
 }  # fmt: skip
+OTHERS = {
+    "threshold": [{"lower": 2.0, "upper": 1.0}, {"upper": "x"}],
+    "estimate": [{"R": "zero"}],
+    "settings": [{"banana": 3}, {"rho_min": "x", "criterion": "banana"}],
+}
+ALTERED = [("result", {key: value}) for key, values in RESULT.items()
+           for value in (values if isinstance(values, list) else [values])]  # fmt: skip
+ALTERED += [(part, change) for part, changes in OTHERS.items() for change in changes]
+SHAPES = [{"shape": [10**6, 10**6]}, {"shape": [-1, -1]}]
+SHAPES += [{"dtype": kind} for kind in ("<U1000000000", "|O", "V1000000000", "f8,f8")]
 
 
-@pytest.mark.parametrize("alter", ALTERED.values(), ids=ALTERED)
-def test_every_field_is_checked(model, tmp_path, alter):
+@pytest.mark.parametrize(("part", "change"), ALTERED, ids=str)
+def test_every_field_is_checked(model, tmp_path, part, change):
     assert load(model, tmp_path).result_.status == model["content"]["result"]["status"]
     altered = copy.deepcopy(model)
-    alter(altered)
+    place = altered["content"][part]
+    place.update({k: zeros(place[k]) if v == "zero" else v for k, v in change.items()})
     refused(altered, tmp_path)
 
 
-@pytest.mark.parametrize("scale", [0.0, -1.0, 1e-320, {"$float": "nan"}, {"$float": "inf"}])
+def test_parts_that_are_missing_or_of_another_kind(model, tmp_path):
+    def altered(*path, value=None):
+        one = place = copy.deepcopy(model)
+        *path, last = path
+        for name in path:
+            place = place[name]
+        del place[last]
+        if value is not None:
+            place[last] = value
+        refused(one, tmp_path)
+
+    altered("content", "result", "T")
+    altered("content", "moments")
+    altered("content", "estimate", value=[1, 2])
+    altered("content", "settings", value=3)
+    altered("content", "result", value=model["content"]["threshold"])
+    altered("version", value=10**30)
+    for shape in SHAPES:
+        altered("content", "result", "T", value={**model["content"]["result"]["T"], **shape})
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, 1e-320, "nan", "inf"])
 def test_scales_that_no_table_has(model, tmp_path, scale):
     altered = copy.deepcopy(model)
-    scales = fields(altered, "estimate")["scale"]["$array"]
-    value = scale if isinstance(scale, float) else float(scale["$float"])
-    scales[0] = value if math.isfinite(value) else repr(value)
+    altered["content"]["estimate"]["scale"]["$array"][0] = scale
     refused(altered, tmp_path)
 
 

@@ -3,7 +3,6 @@
 import codecs
 import gzip
 import io
-import os
 import re
 import signal
 import string
@@ -148,37 +147,3 @@ with Outputs(force=True) as outputs:
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, timeout=60, check=False)
     assert done.returncode == 7
     assert content(tmp_path) == NEW
-
-
-class FullDisk(io.RawIOBase):
-    """Takes so many bytes and no more."""
-
-    def __init__(self, room):
-        self.room = room
-
-    def writable(self):
-        return True
-
-    def write(self, data):
-        self.room -= len(data)
-        if self.room < 0:
-            raise OSError(28, os.strerror(28))
-        return len(data)
-
-
-@pytest.mark.parametrize("room", [0, 10, 1000, 5000])
-@pytest.mark.parametrize("ending", FORMATS)
-def test_a_full_disk_is_one_error(ending, room):
-    """One OSError, and nothing from collected objects (which the settings of pytest would show)."""
-    rng = np.random.default_rng(0)
-    writer = None
-
-    def write():
-        nonlocal writer
-        writer = table_writer(FullDisk(room), ["a", "b"], path=f"t.{ending}")
-        for _ in range(3):
-            writer.write([rng.normal(size=4000), [f"text {k}" for k in range(4000)]])
-        writer.close()
-
-    with pytest.raises(OSError, match="No space left"):
-        write()
