@@ -9,6 +9,7 @@ import pytest
 
 from skcoral.core.linalg import (
     conjugate_gradient,
+    correlation_of_covariance,
     gram_defect,
     make_exact,
     precise_column_dots,
@@ -109,13 +110,8 @@ def test_equations_without_a_solution_do_not_overflow() -> None:
 
 @pytest.mark.parametrize("condition", [1e2, 1e8, 1e12])
 def test_floors_that_rounding_took_are_met_again(condition: float) -> None:
-    rng = np.random.default_rng(1)
-    Q, _ = np.linalg.qr(rng.normal(size=(4, 4)))
-    C = (Q * np.geomspace(1 / condition, 1, 4)) @ Q.T
-    size = np.sqrt(np.diag(C))
-    R = C / np.outer(size, size)
-    R = 0.5 * (R + R.T)
-    np.fill_diagonal(R, 1.0)
+    Q, _ = np.linalg.qr(np.random.default_rng(1).normal(size=(4, 4)))
+    R = correlation_of_covariance((Q * np.geomspace(1 / condition, 1, 4)) @ Q.T)
     values, V = np.linalg.eigh(R)
     T = (V / np.sqrt(values)) @ V.T
     floors = np.einsum("ij,ij->j", R, T) + np.array([0.0, 1e-12, 1e-9, 1e-6])

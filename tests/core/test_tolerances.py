@@ -15,6 +15,7 @@ from skcoral import CORAL, api, decorrelate, maximize_fidelity
 from skcoral.certificates import check
 from skcoral.certificates.certify import certify
 from skcoral.core.deficiency import linear_relations
+from skcoral.core.linalg import correlation_of_covariance
 from skcoral.core.lowrank import LowRankTransform
 from skcoral.core.measures import vif
 from skcoral.core.problem import Problem, check_correlation, check_pair_weights, check_semidefinite
@@ -110,11 +111,7 @@ def test_supports_that_carry_an_exact_transformation_are_never_called_impossible
         p = int(rng.integers(4, 8))
         mask = (rng.random((p, p)) < 0.45) | np.eye(p, dtype=bool)
         T = np.where(mask, rng.normal(size=(p, p)), 0.0) + 2 * np.eye(p)
-        S = np.linalg.inv(T @ T.T)
-        scale = np.sqrt(np.diag(S))
-        C = S / np.outer(scale, scale)
-        C = 0.5 * (C + C.T)
-        np.fill_diagonal(C, 1.0)
+        C = correlation_of_covariance(np.linalg.inv(T @ T.T))
         assert exactness(C, mask).verdict != "impossible"
 
 
@@ -146,15 +143,10 @@ def test_every_setting_of_the_matrix_is_in_the_request_of_the_app() -> None:
     from skcoral.app.problem import request_of
     from skcoral.app.settings import Settings
 
-    others = [
-        {"covariance": "LedoitWolf"},
-        {"covariance": "OAS"},
-        {"without": ("ash",)},
-        {"include": ("ash",)},
-        {"weights": "ash"},
-        {"target": "ash"},
-    ]
-    requests = [request_of(Settings(**chosen)) for chosen in ({}, *others)]
+    names = {"without": ("ash",), "include": ("ash",), "weights": "ash", "target": "ash"}
+    others = [{}, {"covariance": "OAS"}, {"covariance": "GraphicalLasso"}]
+    others += [{name: value} for name, value in names.items()]
+    requests = [request_of(Settings(**chosen)) for chosen in others]
     assert len(set(requests)) == len(requests)
 
 
@@ -209,11 +201,7 @@ def test_the_weakest_of_equal_fidelities_is_the_first(above: float, weakest: str
 def test_an_eigenvalue_below_zero_by_rounding(least: float, refused: bool) -> None:
     values, vectors = np.linalg.eigh(np.full((3, 3), 0.2) + 0.8 * np.eye(3))
     values[0] = least * values[-1]
-    C = (vectors * values) @ vectors.T
-    size = np.sqrt(np.diag(C))
-    matrix = C / np.outer(size, size)
-    matrix = 0.5 * (matrix + matrix.T)
-    np.fill_diagonal(matrix, 1.0)
+    matrix = correlation_of_covariance((vectors * values) @ vectors.T)
     values = np.linalg.eigvalsh(matrix)
     assert values[0] == pytest.approx(least * values[-1], rel=0.1)
     if refused:
@@ -233,13 +221,9 @@ def test_a_spread_that_is_too_small_for_squares(spread: float, flat: bool) -> No
 def test_columns_that_count_as_copies(apart: float, copies: bool) -> None:
     """Distances are those of 1 - |r|; the projections that the search sorts by are not apart."""
     rng = np.random.default_rng(0)
-    key = rng.normal(size=5)
-    a, turn = rng.normal(size=(2, 5))
+    key, a = rng.normal(size=(2, 5))
     a /= np.linalg.norm(a)
-    turn -= np.linalg.qr(np.column_stack([a, key]))[0] @ (
-        np.linalg.qr(np.column_stack([a, key]))[0].T @ turn
-    )
-    turn /= np.linalg.norm(turn)
+    turn = null_space([a, key])[:, 0]
     angle = np.arccos(1 - apart)
     b = np.sin(angle) * turn + np.cos(angle) * a
     found = duplicates(np.column_stack([a, -b]))
