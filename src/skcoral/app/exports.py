@@ -45,7 +45,7 @@ def page(problem: Problem, fit: Fit, *, command: str) -> bytes:
 
 def file_stem(problem: Problem) -> str:
     """A safe beginning for the names of downloads."""
-    stem = PurePath(problem.source.label).stem
+    stem = PurePath(problem.data.table.label).stem
     safe = "".join(c if c.isalnum() or c in "-_" else "-" for c in stem).strip("-")
     return safe[:60] or "table"
 
@@ -54,7 +54,7 @@ def command(problem: Problem, settings: Settings, *, ending: str, scale: str = "
     """The command that repeats what is on screen."""
     source = problem.source
     chosen = arguments(problem, settings)
-    before, file = "", source.label
+    before, file = "", problem.data.table.label
     asked: dict[str, Any] = {
         "sheet": source.sheet,
         "weights": settings.weights or None,

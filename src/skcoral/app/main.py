@@ -90,7 +90,7 @@ def _say_data(problem: Problem) -> None:
         said = f"{len(problem.data.rows.values):,} complete rows, {len(problem.names)} variables"
     if problem.source.is_example:
         said += ". An example: bring your own table in the side panel (» opens it)."
-    st.caption(plain(f"{problem.source.label}: {said}"))
+    st.caption(plain(f"{problem.data.table.label}: {said}"))
 
 
 if __name__ == "__main__":

@@ -38,11 +38,6 @@ class Source:
     is_example: bool = False
 
     @property
-    def label(self) -> str:
-        """What to call it."""
-        return self.opened.table.label
-
-    @property
     def names(self) -> tuple[str, ...]:
         """The columns that can be variables."""
         return self.opened.offered

@@ -87,9 +87,13 @@ def goal(result: Decorrelation) -> str:
 
 def details(result: Decorrelation) -> str:
     """Floors, mean fidelity and status in one line."""
+    low, high = np.min(result.rho_min), np.max(result.rho_min)
+    floors = f"Floors from {low:.4g} to {high:.4g}"
+    if high - low < 1e-12:
+        floors = f"Floor {low:.6g} for every variable"
     rank = f", rank {result.rank} of {len(result.names)}" if result.deficiency else ""
     mean = f"mean fidelity {result.mean_fidelity:.4f}"
-    return f"{floors(result)}, {mean}, status {status(result)}{rank}."
+    return f"{floors}, {mean}, status {status(result)}{rank}."
 
 
 def rank(result: Decorrelation) -> str:
@@ -100,14 +104,6 @@ def rank(result: Decorrelation) -> str:
         f"{result.deficiency} The largest coefficient of the transformation is "
         f"{result.amplification:.3g}; rounding errors can grow by this factor."
     )
-
-
-def floors(result: Decorrelation) -> str:
-    """Which floors were in force, in a few words."""
-    floor = np.asarray(result.rho_min)
-    if np.ptp(floor) < 1e-12:
-        return f"Floor {float(floor[0]):.6g} for every variable"
-    return f"Floors from {floor.min():.4g} to {floor.max():.4g}"
 
 
 def unfloored(result: Decorrelation, asked: object) -> str:

@@ -90,12 +90,10 @@ class FrontierDisplay(_style.Display):
         R = estimator.correlation_ if result.anchors is None and not result.deficiency else None
         return cls.from_result(curve_of(estimator, n_points), R, chosen=result)
 
-    @property
-    def threshold_label(self) -> str:
-        """What the threshold is called: dependent columns have a least residual, and no ρ★."""
-        there = self.objective[self.rho_min <= self.threshold + 1e-9]
-        left = there.size and there.min() > EXACT_TOL
-        return f"{'least sum of squares up to' if left else 'ρ★ ='} {self.threshold:.4f}"
+    def _least(self) -> float:
+        """The residual up to the threshold: zero, or what dependent columns leave at least."""
+        level = self.rho_min <= self.threshold * (1.0 + 1e-9)
+        return float(np.min(self.objective[level], initial=np.inf))
 
     def _line(self, rho: Array, objective: Array, start: float) -> tuple[Array, Array]:
         """The line through the solved points, level from ``start`` to the threshold.
@@ -103,8 +101,7 @@ class FrontierDisplay(_style.Display):
         Up to the threshold the residual is zero; where variables are dependent, the sum of squares
         has its least value there, and the other criteria may fall further.
         """
-        level = rho <= self.threshold * (1.0 + 1e-9)
-        least = float(objective[level].min()) if level.any() else np.inf
+        least = self._least()
         if np.isinf(least) or (self.criterion != "squared" and least > EXACT_TOL):
             return rho, objective
         above = rho >= self.threshold
@@ -128,7 +125,9 @@ class FrontierDisplay(_style.Display):
             rho, objective, linestyle="", marker="o", markersize=4.5, color=_style.BLUE,
             label=f"least possible ({len(rho)} solved)", zorder=3.2, clip_on=False,
         )  # fmt: skip
-        dashes: Any = {"linestyle": (0, (4, 3)), "label": self.threshold_label}
+        # Dependent columns have a least residual, and no ρ★.
+        called = "least sum of squares up to" if EXACT_TOL < self._least() < np.inf else "ρ★ ="
+        dashes: Any = {"linestyle": (0, (4, 3)), "label": f"{called} {self.threshold:.4f}"}
         ax.axvline(self.threshold, color=_style.INK, linewidth=1, zorder=1, **dashes)
         styles = {
             "ZCA-cor": ("D", _style.ORANGE),
