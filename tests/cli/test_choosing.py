@@ -98,6 +98,28 @@ def test_inspect_of_uncorrelated_columns_prints_no_command_that_changes_nothing(
     assert not out.rstrip().splitlines()[-1].startswith("  coral fit")
 
 
+@pytest.mark.parametrize("rank", [2, 4])
+def test_where_no_floor_is_recommended_a_limit_is_named_that_the_rank_allows(
+    main, answer, tmp_path, rank
+):
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(60, rank)) @ rng.normal(size=(rank, 8))
+    path = tmp_path / "t.csv"
+    pd.DataFrame(rows, columns=list("abcdefgh")).to_csv(path, index=False)
+    status, told = answer("inspect", path)
+    assert status == 0
+    assert told["recommended"] is None
+    said = told["recommendation"]
+    status, fitted = answer("fit", path, "--max-correlation", 0.5)
+    if rank == 2:  # eight outputs in the plane: two correlate by 0.65 or more
+        assert "--max-correlation" not in said
+        assert status == 2
+    else:
+        assert said.endswith("A floor may be found by --max-correlation 0.5 (coral fit).")
+        assert fitted["measured"]["largest_correlation"] <= 0.5
+        assert fitted["measured"]["min_fidelity"] > 0.8
+
+
 def test_limits_hold_in_the_written_file(main, answer, wine_file, tmp_path):
     out = tmp_path / "out.csv"
     status, told = answer("fit", wine_file, "--max-vif", 2, "-o", out)
@@ -123,7 +145,8 @@ def test_the_highest_floor_for_a_limit_is_in_the_certificate(
     assert main("verify", wine_file, proof, "--rigorous")[0] == 0
     status, said, _ = main("verify", wine_file, proof)
     assert status == 0
-    assert "≤ the highest common floor within the" in said
+    within = "limit on the VIF" if limit == "--max-vif" else "limit on the largest correlation"
+    assert f"≤ the highest common floor within the {within} ≤" in " ".join(said.split())
     R = pd.read_csv(wine_file).corr().to_numpy()
     content = json.loads(proof.read_text("utf-8"))["content"]
     goal = content["result"]["goal"]

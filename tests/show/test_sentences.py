@@ -84,6 +84,30 @@ def test_frontiers():
 
 
 @pytest.mark.parametrize(
+    ("floors", "said"),
+    [
+        ([0.5], "a floor of 0.5.\nIt is 0 up to ρ★ = 0.948683, and so at it.\nThe point is"),
+        ([0.5, 0.6], "from 0.5 to 0.6.\nIt is 0 up to ρ★ = 0.948683, and so at all of them.\n"),
+        ([1.0], "a floor of 1.\nIt is 0.36.\nThe point is certified."),
+    ],
+)
+def test_frontiers_of_one_floor_or_without_residual(floors, said):
+    assert said in sentences.frontier_summary(frontier(PAIR, floors))
+
+
+@pytest.mark.parametrize(
+    ("criterion", "limit", "said"),
+    [
+        ("worst", 0.9, "the largest residual correlation is at most 0.9 already: nothing was"),
+        ("squared", 2.0, "the sum of squared residual correlations is at most 2 already: nothing"),
+        ("vif", 9.0, "No VIF of the variables themselves exceeds 9: nothing was changed."),
+    ],
+)
+def test_limits_that_the_variables_keep_change_nothing(criterion, limit, said):
+    assert said in sentences.goal(maximize_fidelity(PAIR, limit, criterion=criterion))
+
+
+@pytest.mark.parametrize(
     ("value", "said"), [(1.6e-10, "0"), (2.91931, "2.919"), (float("inf"), "∞")]
 )
 def test_prices(value, said):

@@ -123,9 +123,11 @@ def test_too_few_columns_are_told_apart_from_too_few_named_ones():
         variables(table, profile(table), ["x"])
     with pytest.raises(
         InvalidTableError,
-        match=r"there is only 'x'; left out: name \(no numbers, such as '.*'\)\.\n",
+        match=r"there is only 'x'; left out: name \(no numbers, such as '.*'\), y \(as asked\)\.\n",
     ):
         variables(table, profile(table), exclude=["y"])
+    with pytest.raises(InvalidTableError, match=r"only 'x'; left out: y \(as asked\)\.\nName two"):
+        variables(table, profile(table), ["x", "y"], exclude=["y"])
 
 
 def book(**sheets):
@@ -349,6 +351,18 @@ def test_dummies_and_codes_are_variables_and_named():
     assert reading_notes(table, content, table.names) == [
         "Dummies become numbers: female holds only 0 and 1.",
         "Whole numbers with few values become other numbers: region (4 values), two (2 values).",
+    ]
+
+
+def test_clusters_and_possible_weights_of_a_survey_are_pointed_out():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"psu": rng.integers(1, 41, 80), "wt": rng.gamma(2.0, size=80)})
+    table = open_table(frame.to_csv(index=False).encode(), name="t.csv")
+    content = profile(table)
+    assert variables(table, content) == ("psu", "wt")
+    assert reading_notes(table, content, table.names) == [
+        "Used as variables although named like ids: psu. Leave them out if they are.",
+        "wt is used as a variable. If it weights the rows, choose it as the weights.",
     ]
 
 

@@ -102,6 +102,9 @@ def _floors(data: Dataset, options: Namespace) -> dict[str, Any]:
     floors = [{"label": choice.label, **asdict(choice)} for choice in compared.choices]
     what = "T.csv" if data.matrix is not None else "decorrelated.csv"
     best, limits, recommended = compared.recommended, {}, None
+    sentence = compared.sentence()
+    if best is None and (p - r) / (r * (p - 1)) <= MOST_CORRELATION**2:  # the rank allows it
+        sentence += f" A floor may be found by {_LIMITS['max_correlation']} (coral fit)."
     if best is not None:
         asked = ["--rho-min", best.label, "-o", what]
         command = shlex.join(["coral", "fit", *arguments(vars(options)), *asked])
@@ -111,7 +114,7 @@ def _floors(data: Dataset, options: Namespace) -> dict[str, Any]:
     return {
         "floors": floors,
         "recommended": recommended,
-        "recommendation": compared.sentence(),
+        "recommendation": sentence,
         "leave_out": compared.leave_out,
         "floor_without": compared.floor_without,
         "limits": limits,

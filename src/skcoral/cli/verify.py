@@ -14,7 +14,7 @@ from skcoral.core.solution import Budget, VifLimit
 from skcoral.exceptions import CertificateError
 from skcoral.show import sentences
 
-_SAME = "Give --covariance and --weights as in the fit."
+_SAME = "Give --weights, --covariance and --na as in the fit."
 
 
 def verify(options: Namespace) -> int:
@@ -44,7 +44,10 @@ def verify(options: Namespace) -> int:
     console.say(f"{verdict.lower:.9g} ≤ {least} ≤ {verdict.upper:.9g}")
     goal: Any = None if is_threshold else result.goal
     if isinstance(goal, Budget | VifLimit):
-        within = "budget" if isinstance(goal, Budget) else "limit on the VIF"
+        within = "limit on the VIF"
+        if isinstance(goal, Budget):
+            worst = result.criterion == "worst"
+            within = "limit on the largest correlation" if worst else "budget"
         low, top = result.rho_min.min(), goal.rho_upper
         console.say(f"{low:.9g} ≤ the highest common floor within the {within} ≤ {top:.9g}")
     return OK

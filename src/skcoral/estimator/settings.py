@@ -31,7 +31,7 @@ def check_settings(estimator: Any) -> None:
         estimator.rho_min is None or estimator.budget is not None
     ):
         raise InvalidArgumentError(
-            "confidence= raises floors, and none is given: give rho_min= (and no budget)."
+            "confidence= raises floors, and none is given: give rho_min= (and no budget or limit)."
         )
     check_target(estimator)
     if estimator.anchors is not None and estimator.output_scale == "original":

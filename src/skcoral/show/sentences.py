@@ -12,6 +12,9 @@ from skcoral.core.tolerances import OPTIMAL_GAP
 from skcoral.core.validation import listing
 from skcoral.data.effects import rounded_down
 
+#: Residuals and prices up to this are zero but for rounding.
+_ZERO = 1e-9
+
 
 def summary(result: Decorrelation) -> str:
     """Measured figures, what the certificate says, and details: one line each.
@@ -72,10 +75,16 @@ def certificate(result: Decorrelation) -> str:
 def goal(result: Decorrelation) -> str:
     """How good the floor is where it was looked for: within a budget or a limit; else nothing."""
     asked = result.goal
-    if isinstance(asked, VifLimit) and result.min_fidelity >= 1.0 - 1e-12:
+    as_they_are = result.min_fidelity >= 1.0 - 1e-12
+    if isinstance(asked, VifLimit) and as_they_are:
         return f"No VIF of the variables themselves exceeds {asked.max_vif:g}: nothing was changed."
     if not isinstance(asked, Budget):
         return ""
+    if as_they_are:
+        return (
+            f"At a floor of 1 the {CRITERIA[result.criterion]} is at most {asked.budget:g} "
+            "already: nothing was changed."
+        )
     found, proved = "", "proved"
     if not result.is_certified:
         found, proved = " found", f"proved: none above {asked.rho_upper:.6g} is possible"
@@ -163,12 +172,19 @@ def frontier_summary(curve: Frontier) -> str:
     order = np.argsort(curve.rho_min, kind="stable")
     low, high = (float(curve.rho_min[order[k]]) for k in (0, -1))
     least, most = (float(curve.objective[order[k]]) for k in (0, -1))
-    start = "" if least > 1e-9 else f"0 up to ρ★ = {curve.threshold:.6g} and "
-    start = start or f"{least:.6g} at a floor of {low:.6g} and "
+    floors = f"{len(curve)} floors from {low:.6g} to {high:.6g}"
+    floors = floors if len(curve) > 1 else f"a floor of {high:.6g}"
+    zero = f"0 up to ρ★ = {curve.threshold:.6g}"
+    if most <= _ZERO:
+        value = f"{zero}, and so at {'all of them' if len(curve) > 1 else 'it'}"
+    elif len(curve) == 1:
+        value = f"{most:.6g}"
+    else:
+        start = zero if least <= _ZERO else f"{least:.6g} at a floor of {low:.6g}"
+        value = f"{start} and {most:.6g} at a floor of {high:.6g}"
     return (
-        f"The least {CRITERIA[curve.criterion]} of {len(curve.names)} variables for {len(curve)} "
-        f"floors from {low:.6g} to {high:.6g}.\n"
-        f"It is {start}{most:.6g} at a floor of {high:.6g}.\n{proved_points(curve)}"
+        f"The least {CRITERIA[curve.criterion]} of {len(curve.names)} variables for {floors}.\n"
+        f"It is {value}.\n{proved_points(curve)}"
     )
 
 
@@ -189,7 +205,7 @@ def proved_points(curve: Frontier) -> str:
     """How many points of the curve are certified."""
     open_gap = curve.gap > OPTIMAL_GAP * np.maximum(1.0, curve.objective)
     if not open_gap.any():
-        return "All points are certified."
+        return "All points are certified." if len(curve) > 1 else "The point is certified."
     count = int(open_gap.sum())
     return (
         f"{count} of {len(curve)} points {'is' if count == 1 else 'are'} not certified; the "
@@ -217,7 +233,7 @@ def status(result: Decorrelation) -> str:
 
 def price(value: float) -> str:
     """What more of a floor costs; what is left of an interior point is 0."""
-    return short(value, 1e-9)
+    return short(value, _ZERO)
 
 
 def units(result: Decorrelation, output_scale: str) -> str:

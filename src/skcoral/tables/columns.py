@@ -281,13 +281,16 @@ def select_variables(
     if len(varying) < 2:
         advice = "Check the separator and the header, or choose other columns."
         if columns:
-            advice = "Name two or more columns."
+            advice = "Name two or more columns that are to be variables."
         elif doubtful:
             advice = "To use columns that look like ids or years: --include NAME."
         elif table.other_sheets:
             listed = ", ".join(table.other_sheets[:8])
             advice = f"Choose another sheet (--sheet NAME): {listed}."
-        raise _too_few(table, content, varying, advice, doubtful)
+        looked_at = columns or table.names
+        reasons = {n: doubtful.get(n) or content.column(n).unusable(table) for n in wanted}
+        asked = [name for name in looked_at if name in left_out]
+        raise _too_few(table, varying, advice, reasons | dict.fromkeys(asked, "as asked"))
     return Selection(varying, tuple(fixed), {n: why for n, why in doubtful.items() if n})
 
 
@@ -302,14 +305,9 @@ def no_numbers(table: Table, columns: Sequence[ColumnProfile]) -> InvalidTableEr
 
 
 def _too_few(
-    table: Table,
-    content: TableProfile,
-    kept: Sequence[str],
-    advice: str,
-    doubtful: Mapping[str, Doubt],
+    table: Table, kept: Sequence[str], advice: str, reasons: Mapping[str, Doubt | str]
 ) -> InvalidTableError:
     """Say that fewer than two columns can be variables, and why the others are left out."""
-    reasons = {c.name: doubtful.get(c.name) or c.unusable(table) for c in content.columns}
     told = listing([f"{name} ({why})" for name, why in reasons.items() if why], quote="")
     kept = [name for name in kept if not reasons[name]]  # one value does not vary
     return InvalidTableError(

@@ -16,6 +16,8 @@ from skcoral.tables.roles import Doubt
 from skcoral.tables.table import Table
 
 _SHOWN = 8
+#: Names of weights, of a body or of a row: the numbers do not tell.
+_WEIGHT = ("weight", "wt")
 _ENCODINGS = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
 #: What becomes of incomplete rows: a fit does not use them, and perhaps writes no outputs for them;
 #: a model has none for new ones; or they are not written.
@@ -89,8 +91,8 @@ def _coded_notes(columns: Sequence[ColumnProfile]) -> Iterator[str]:
     if repeated:
         told = listing(repeated, _SHOWN, quote="")
         yield f"Used as variables although named like ids: {told}. Leave them out if they are."
-    weights = [name for name, watch in watched if name.lower() == "weight" and watch.low >= 0]
-    for name in weights:  # of a body or of a row: the numbers do not tell
+    weights = [name for name, watch in watched if name.lower() in _WEIGHT and watch.low >= 0]
+    for name in weights:
         yield f"{name} is used as a variable. If it weights the rows, choose it as the weights."
 
 

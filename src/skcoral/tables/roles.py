@@ -23,14 +23,14 @@ _MOST_CODES = 10
 _REMEMBERED = 5_000
 _CODE_DIGITS = 6
 _YEARS = (1800, 2100)
-#: Names of survey weights; a plain "weight" may be that of a body.
+#: Names of survey weights; a plain "weight" or "wt" may be that of a body.
 _WEIGHTS = re.compile(
     r"weights|[pfads]weights?|[a-z_]*w(gh|g)t[a-z0-9_]*|(sampl\w*|survey|final|design)_?w(eigh)?t\w*"
 )
 _ID_WORD = re.compile(
     "ids?|uid|uuid|guid|key|pk|code|nr|no|num|idx|index|row|rownum|rowid|record|serial|seq|account|"
     "customer|client|patient|respondent|subject|user|member|household|case|order|invoice|sku|isbn|"
-    "ean|barcode|zip|zipcode|postcode|plz|phone|fips|gvkey|permno|cusip|isin"
+    "hhid|psu|stratum|strata|cluster|ean|barcode|zip|zipcode|postcode|plz|phone|fips|gvkey|permno|cusip|isin"
 )
 
 
