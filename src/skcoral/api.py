@@ -15,7 +15,6 @@ from skcoral.core.problem import Callback, Problem
 from skcoral.core.results import Decorrelation, Frontier, Threshold
 from skcoral.core.solution import Solution
 from skcoral.core.validation import (
-    check_bounds,
     check_budget,
     check_choice,
     check_common_floors,
@@ -220,7 +219,7 @@ def decorrelate(
         if pair_weights is not None:
             raise InvalidArgumentError("pair_weights cannot be combined with support or bounds.")
         from skcoral.solvers.support import solve_support
-        from skcoral.solvers.support.pattern import Columns, read_support
+        from skcoral.solvers.support.pattern import Columns, read_bounds, read_support
 
         sources, composites = problem.sources, problem.composites
         R = sources.regular("A support" if bounds is None else "A bound on coefficients")
@@ -232,7 +231,7 @@ def decorrelate(
                 raise InvalidArgumentError(
                     "the support has intervals of its own: give them there or in bounds, not both."
                 )
-            intervals = check_bounds(bounds, sources.names, columns.names)
+            intervals = read_bounds(bounds, columns)
         solution = solve_support(
             R,
             np.zeros(p) if floors is None else floors,

@@ -17,7 +17,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral.core.arrays import EPS, Array, Mask, read_only, to_host
+from skcoral.core.arrays import EPS, Array, read_only, to_host
 from skcoral.exceptions import CoralError, InvalidArgumentError, InvalidTableError
 
 # Squares of weights, of rows and of pairs, stay within float64, also when many are added.
@@ -213,56 +213,6 @@ def check_common_floors(rho_min: Any) -> Array:
             f"rho_min must be a list of common floors, got an array of shape {values.shape}."
         )
     return check_floors(values, [f"rho_min[{k}]" for k in range(len(values))])
-
-
-def check_support(
-    support: Any, sources: Sequence[str], outputs: Sequence[str] | None = None
-) -> Mask:
-    """Return the mask of free coefficients of ``T``; a variable may always enter its own output.
-
-    ``support[i, j]`` tells whether source i may enter output j, as a truth value or 0 and 1;
-    ``outputs`` are given where they are no variables.
-    """
-    columns = sources if outputs is None else outputs
-    mask = np.asarray(in_order(support, (sources, columns), "the support"))
-    if mask.shape != (len(sources), len(columns)):
-        raise InvalidArgumentError(
-            f"The support must be a {len(sources)} by {len(columns)} mask (row: source, column: "
-            f"output), got shape {mask.shape}."
-        )
-    for i, j in np.argwhere(~np.isin(mask, (0, 1))):  # True and False are 1 and 0
-        raise InvalidArgumentError(
-            f"The support must contain only True and False (or 1 and 0); entry (`{sources[i]}`, "
-            f"`{columns[j]}`) is {mask[i, j]}. A rule such as abs(R) > 0.15 makes a mask."
-        )
-    out = mask.astype(np.bool_)
-    if outputs is None:
-        np.fill_diagonal(out, True)
-    return out
-
-
-def check_bounds(
-    bounds: Any, sources: Sequence[str], outputs: Sequence[str]
-) -> tuple[Array, Array]:
-    """Return least and largest coefficients, one of each per source and output."""
-    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
-        raise InvalidArgumentError(
-            "bounds must be a pair (lower, upper) of matrices or numbers, one bound per "
-            f"coefficient of T; got {type(bounds).__name__}."
-        )
-    shape = (len(sources), len(outputs))
-
-    def side(which: str, value: Any) -> Array:
-        value = in_order(value, (sources, outputs), f"the {which} bounds")
-        array, _ = float_array(value, f"The {which} bounds", InvalidArgumentError)
-        if array.shape not in ((), shape) or np.isnan(array).any():
-            raise InvalidArgumentError(
-                f"The {which} bounds must be one number or a {shape[0]} by {shape[1]} matrix "
-                f"without NaN (use infinity for no bound); got shape {array.shape}."
-            )
-        return np.broadcast_to(array, shape).copy()
-
-    return side("lower", bounds[0]), side("upper", bounds[1])
 
 
 def check_choice(name: str, value: Any, choices: Collection[str]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from skcoral.core.arrays import Array, Mask
-from skcoral.core.validation import check_number, check_support, listing, shown_value
+from skcoral.core.validation import check_number, float_array, in_order, listing, shown_value
 from skcoral.exceptions import InvalidArgumentError
 
 
@@ -92,12 +92,52 @@ def _pattern(support: Any, columns: Columns) -> Mask:
         support = support.toarray()
     wide = hasattr(support, "columns") and not is_long(support)
     if isinstance(support, np.ndarray) or wide or _is_nested_mask(support, columns.shape):
-        mask = check_support(support, columns.sources, columns.composites)
+        mask = _read_mask(support, columns)
     else:
         mask = np.zeros(columns.shape, dtype=np.bool_)
         for i, j in _pairs(support, columns):
             mask[i, j] = True
     return columns.with_own(mask)
+
+
+def _read_mask(support: Any, columns: Columns) -> Mask:
+    """The mask of truth values, or of 0 and 1, that tell whether source i may enter output j."""
+    mask = np.asarray(in_order(support, (columns.sources, columns.names), "the support"))
+    if mask.shape != columns.shape:
+        p, k = columns.shape
+        raise InvalidArgumentError(
+            f"The support must be a {p} by {k} mask (row: source, column: output), got shape "
+            f"{mask.shape}."
+        )
+    for i, j in np.argwhere(~np.isin(mask, (0, 1))):  # True and False are 1 and 0
+        raise InvalidArgumentError(
+            "The support must contain only True and False (or 1 and 0); entry "
+            f"(`{columns.sources[i]}`, `{columns.names[j]}`) is {mask[i, j]}. A rule such as "
+            "abs(R) > 0.15 makes a mask."
+        )
+    return mask.astype(np.bool_)
+
+
+def read_bounds(bounds: Any, columns: Columns) -> tuple[Array, Array]:
+    """Least and largest coefficients, one of each per source and output."""
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise InvalidArgumentError(
+            "bounds must be a pair (lower, upper) of matrices or numbers, one bound per "
+            f"coefficient of T; got {type(bounds).__name__}."
+        )
+    p, k = columns.shape
+
+    def side(which: str, value: Any) -> Array:
+        value = in_order(value, (columns.sources, columns.names), f"the {which} bounds")
+        array, _ = float_array(value, f"The {which} bounds", InvalidArgumentError)
+        if array.shape not in ((), (p, k)) or np.isnan(array).any():
+            raise InvalidArgumentError(
+                f"The {which} bounds must be one number or a {p} by {k} matrix without NaN (use "
+                f"infinity for no bound); got shape {array.shape}."
+            )
+        return np.broadcast_to(array, (p, k)).copy()
+
+    return side("lower", bounds[0]), side("upper", bounds[1])
 
 
 def read_support(
