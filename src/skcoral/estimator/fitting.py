@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -50,7 +51,6 @@ class Fitting:
 
     T_: Array | LowRankTransform
     certificate_: Certificate
-    components_: Array
     correlation_: Array | FactoredCorrelation
     estimate_: CorrelationEstimate
     feature_names_in_: NDArray[Any]
@@ -58,16 +58,12 @@ class Fitting:
     floors_: Array
     confidence_: Any
     mean_: Array
-    measured_: Measured
     moments_: Moments
     n_features_in_: int
-    n_iter_: int
-    output_mean_: Array
     output_scale_: str
     prices_: Array
     result_: Decorrelation
     scale_: Array
-    threshold_: Threshold
 
     def fit(
         self,
@@ -162,6 +158,40 @@ class Fitting:
         """Rows seen with a positive weight."""
         return self.moments_.n_rows
 
+    @property
+    def n_iter_(self) -> int:
+        """Newton steps taken, for the threshold and the transformation together."""
+        regular = self.estimate_.deficiency is None
+        return self.result_.n_iter + (self.threshold_.n_iter if regular else 0)
+
+    @cached_property
+    def threshold_(self) -> Threshold:
+        """The largest common fidelity that exact decorrelation of the columns allows."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotCertifiedWarning)
+            return api.threshold(self.estimate_)
+
+    @cached_property
+    def measured_(self) -> Measured:
+        """What the transformation does to the rows fitted, in figures."""
+        if self.result_.on_rows is not None:
+            return self.result_.on_rows
+        return measure_rows(self.estimate_, self.result_, self.moments_)
+
+    @property
+    def components_(self) -> Array:
+        """The transformation as it acts on the columns."""
+        T = self.T_.toarray() if isinstance(self.T_, LowRankTransform) else self.T_
+        components: Array = (T / self.scale_[:, None]).T
+        original = self.output_scale_ == "original"
+        return components * self.moments_.scale[:, None] if original else components
+
+    @property
+    def output_mean_(self) -> Array:
+        """Mean of the outputs."""
+        original = self.output_scale_ == "original"
+        return self.moments_.mean if original else np.zeros(len(self.result_.names))
+
     def __getattr__(self, name: str) -> Any:
         if name not in _SOLVED:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -169,7 +199,7 @@ class Fitting:
             raise NotFittedError(f"This CORAL is not fitted: {name} exists after fit.")
         if "result_" not in self.__dict__:
             self._solve_moments(self.moments_)
-        return self.__dict__[name] if name in self.__dict__ else _COMPUTED[name](self)
+        return _PARTS[name](self) if name in _PARTS else self.__dict__[name]
 
     def __sklearn_is_fitted__(self) -> bool:
         return "moments_" in self.__dict__
@@ -301,52 +331,16 @@ class Fitting:
             self.__dict__.pop(name, None)
 
 
-def _threshold(model: Any) -> Threshold:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NotCertifiedWarning)
-        model.threshold_ = api.threshold(model.estimate_)
-    return model.threshold_
-
-
-def _measured(model: Any) -> Measured:
-    if model.result_.on_rows is not None:
-        return model.result_.on_rows
-    model.measured_ = measure_rows(model.estimate_, model.result_, model.moments_)
-    return model.measured_
-
-
-def _components(model: Any) -> Any:
-    T = model.T_.toarray() if isinstance(model.T_, LowRankTransform) else model.T_
-    components = (T / model.scale_[:, None]).T
-    original = model.output_scale_ == "original"
-    return components * model.moments_.scale[:, None] if original else components
-
-
-def _output_mean(model: Any) -> Any:
-    if model.output_scale_ == "original":
-        return model.moments_.mean
-    return np.zeros(len(model.result_.names))
-
-
-def _n_iter(model: Any) -> int:
-    regular = model.estimate_.deficiency is None
-    return model.result_.n_iter + (model.threshold_.n_iter if regular else 0)
-
-
-# What a fitted transformer computes from ``moments_``, ``estimate_`` and ``result_``.
-_COMPUTED: dict[str, Callable[[Any], Any]] = {
-    "T_": lambda model: model.result_.T,
-    "certificate_": lambda model: model.result_.certificate,
-    "components_": _components,
-    "correlation_": lambda model: model.estimate_.R,
-    "fidelity_": lambda model: model.result_.fidelity,
-    "floors_": lambda model: model.result_.rho_min,
-    "mean_": lambda model: model.estimate_.mean,
-    "measured_": _measured,
-    "n_iter_": _n_iter,
-    "output_mean_": _output_mean,
-    "prices_": lambda model: model.result_.prices,
-    "scale_": lambda model: model.estimate_.scale,
-    "threshold_": _threshold,
+# What a fitted transformer takes from its estimate and its result.
+_PARTS = {
+    "T_": attrgetter("result_.T"),
+    "certificate_": attrgetter("result_.certificate"),
+    "correlation_": attrgetter("estimate_.R"),
+    "fidelity_": attrgetter("result_.fidelity"),
+    "floors_": attrgetter("result_.rho_min"),
+    "mean_": attrgetter("estimate_.mean"),
+    "prices_": attrgetter("result_.prices"),
+    "scale_": attrgetter("estimate_.scale"),
 }
-_SOLVED = ("estimate_", "result_", "output_scale_", *_COMPUTED)
+_COMPUTED = ("components_", "measured_", "n_iter_", "output_mean_", "threshold_")
+_SOLVED = ("estimate_", "result_", "output_scale_", *_PARTS, *_COMPUTED)
