@@ -54,7 +54,7 @@ class Fit:
         """
         data, names = self.data, self.model.result_.names
         if data.matrix is None:
-            _write_rows(data, self.model, stream, path, **layout)
+            write_outputs(data, self.model, stream, path, measure=False, **layout)
         else:
             write_matrix(stream, path, data.names, names, self.model.T_, like=data.table)
 
@@ -86,24 +86,6 @@ class Fit:
 
 
 def write_outputs(
-    data: Dataset, model: CORAL, stream: BinaryIO, path: str, **layout: Any
-) -> Measured | None:
-    """Write the rows of a table with the outputs of a model, and measure the effect on them.
-
-    ``layout`` is that of :meth:`Fit.write`. None where rows are few or columns constant in them.
-    Incomplete rows are noted in the dataset.
-    """
-    measurement = Measurement(data.names, model.result_.names)
-    data.incomplete[:] = _write_rows(data, model, stream, path, measurement=measurement, **layout)
-    if measurement.n_rows < 3:
-        return None
-    try:
-        return measurement.result(rows_given=data.content.n_rows)
-    except InvalidTableError:
-        return None
-
-
-def _write_rows(
     data: Dataset,
     model: CORAL,
     stream: BinaryIO,
@@ -111,11 +93,13 @@ def _write_rows(
     *,
     keep_sources: bool = False,
     drop_incomplete: bool = False,
-    measurement: Measurement | None = None,
-) -> list[int]:
-    """Write the rows of a table with the outputs of a model; returns where incomplete ones are.
+    measure: bool = True,
+) -> Measured | None:
+    """Write the rows of a table with the outputs of a model, and measure the effect on them.
 
-    Outputs are empty in rows with a missing value, unless these rows are dropped.
+    Outputs are empty in rows with a missing value, unless these rows are dropped. Where the rows
+    are measured, the dataset notes which are incomplete; None where they are few, or columns
+    constant in them.
     """
     table, content = data.table, data.content
     columns = _columns(table.names, data.names, keep_sources=keep_sources)
@@ -125,6 +109,7 @@ def _write_rows(
     others = data.passed_through if has_types and table.unit == "line" else ()
     numeric = [column for column in map(content.column, others) if column.is_written_as_number]
     incomplete: list[int] = []
+    measurement = Measurement(data.names, model.result_.names)
     with data.progress("Writing") as tell:
         for part in complete_rows(table, data.names):
             incomplete.extend(part.dropped)
@@ -138,7 +123,7 @@ def _write_rows(
                 named = hasattr(model, "feature_names_in_")
                 rows = named_rows(part.values, data.names) if named else part.values
                 outputs[part.kept] = new = np.asarray(model.transform(rows))
-                if measurement is not None:
+                if measure:
                     measurement.add(model.standardised(rows), new)
             written = part.kept if drop_incomplete else np.ones_like(part.kept)
             if written.any():
@@ -146,7 +131,14 @@ def _write_rows(
                 writer.write([selected(column, written) for column in made])
             tell(part.batch.fraction)
     writer.close()
-    return incomplete
+    if measure:
+        data.incomplete[:] = incomplete
+    if measurement.n_rows < 3:
+        return None
+    try:
+        return measurement.result(rows_given=content.n_rows)
+    except InvalidTableError:
+        return None
 
 
 def _columns(
