@@ -56,7 +56,7 @@ def assumed(table: Table) -> Iterator[str]:
     if "decimal" in table.recognised and table.decimal == ",":
         marks.append("decimal commas")
     if marks:
-        yield f"Read with {' and '.join(filter(None, (', '.join(marks[:-1]), marks[-1])))}."
+        yield f"Read with {' and '.join(marks)}."
     if "encoding" in table.recognised and not table.encoding.startswith("utf-8"):
         name = _ENCODINGS.get(table.encoding, table.encoding.upper())
         yield f"The text is not UTF-8; read as {name}."

@@ -119,7 +119,8 @@ class Table:
     def numbers_in(self, batch: Batch, names: Sequence[str]) -> Array:
         """Some columns of a batch as numbers, NaN where there is none."""
         cells = [batch.columns[self.index(name)] for name in names]
-        return np.array([numbers for numbers, _ in self.numbers_of_all(cells)]).T
+        numbers = [values for values, _ in self.numbers_of_all(cells)]
+        return np.reshape(numbers, (len(names), len(batch.rows))).T
 
     def batches(self, size: int = BATCH_ROWS) -> Iterator[Batch]:
         """Read the rows from the start, at most ``size`` at a time, fewer of many columns."""
@@ -157,15 +158,12 @@ class Table:
 
         content = profile(self)
         current().check("cells", content.n_rows * len(self.names), self.label)
-        cells = {}
-        for column in content.columns:
-            is_numeric = column.kind in ("number", "empty")
-            cells[column.name] = (
-                pd.Series(self.to_numpy([column.name])[:, 0])
-                if is_numeric
-                else pd.Series(self.cells(column.name), dtype=object)
-            )
-        return pd.DataFrame(cells)
+        numeric = [column.name for column in content.columns if column.kind in ("number", "empty")]
+        columns: dict[str, Any] = dict(zip(numeric, self.to_numpy(numeric).T, strict=True))
+        for name in self.names:
+            if name not in columns:
+                columns[name] = pd.Series(self.cells(name), dtype=object)
+        return pd.DataFrame({name: columns[name] for name in self.names})
 
 
 def keeping(read: Read) -> Read:
