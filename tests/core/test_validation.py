@@ -321,7 +321,7 @@ class TestOthers:
         ("mask", "told"),
         [
             (np.eye(3), r"4 by 4 mask.*\(3, 3\)"),
-            (good(), r"\(`height`, `weight`\).*abs\(R\) > 0\.15"),
+            (m.check_correlation(good()), r"\(`height`, `weight`\).*abs\(R\) > 0\.15"),
             (np.full((4, 4), "yes"), "only True and False"),
         ],
     )
