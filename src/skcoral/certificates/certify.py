@@ -42,7 +42,6 @@ from skcoral.core.tolerances import (
     FLOOR_TOL,
     MEAN_TOL,
     OPTIMAL_GAP,
-    REPORTED_TOL,
 )
 from skcoral.exceptions import CertificateError, NotCertifiedWarning, warn
 
@@ -167,7 +166,12 @@ def rechecked(result: Decorrelation, R: Array) -> Decorrelation:
     """Return the result with the numbers that T has, and the bound that its dual point proves."""
     result = replace(result, T=of_unit_variance(R, result.T))
     attained = Attained(result, R, Floats())
-    result = _with_numbers_of(attained, result)
+    result = replace(
+        result,
+        correlation=attained.correlation.spread(symmetric=True)[0],
+        fidelity=attained.fidelity.middle,
+        objective=float(attained.residual.middle),
+    )
     if result.certificate.is_exact:
         return result
     proved = _proved(result, attained, R)
@@ -177,19 +181,6 @@ def rechecked(result: Decorrelation, R: Array) -> Decorrelation:
     elif result.certificate.kind == "tradeoff":  # the others were evaluated like this before
         result = _without_proof(result)
     return result
-
-
-def _with_numbers_of(attained: Attained, result: Decorrelation) -> Decorrelation:
-    """Replace what is reported of T where rounding has moved it."""
-    near = 0.1 * REPORTED_TOL
-    changes: dict[str, Any] = {}
-    if not np.all(attained.misreported <= near):
-        changes["correlation"] = attained.correlation.middle
-    if not np.all((attained.fidelity - result.fidelity).size() <= near):
-        changes["fidelity"] = attained.fidelity.middle
-    if not (attained.residual - result.objective).size() <= near * max(1.0, result.objective):
-        changes["objective"] = float(attained.residual.middle)
-    return replace(result, **changes) if changes else result
 
 
 def _proved(result: Decorrelation, attained: Attained, R: Array) -> Enclosure | None:
