@@ -9,7 +9,6 @@ from scipy.stats import ortho_group
 import conic
 from skcoral import decorrelate, maximize_fidelity, threshold
 from skcoral.baselines import minimum_torsion
-from skcoral.datasets import make_system
 
 
 def correlation(seed, p):
@@ -198,30 +197,6 @@ def test_multipliers_of_the_largest_mean_exist_at_the_threshold_unless_some_floo
         assert bounded or nearer > 5 * near
 
 
-def test_zero_pair_weights_move_the_end_of_exact_decorrelation():
-    R = np.array([[1, 0.8, 0.1], [0.8, 1, 0.1], [0.1, 0.1, 1]])
-    weights = np.array([[0.0, 0, 1], [0, 0, 1], [1, 1, 0]])
-    C, G, constraints = lifted(R)
-    common = cp.Variable()
-    free = [G[0, 2] == 0, G[1, 2] == 0, cp.diag(C) >= common]
-    problem = cp.Problem(cp.Maximize(common), [*constraints, *free])
-    conic.solve(problem)
-    assert problem.value == pytest.approx(0.99868, abs=1e-5)
-    assert threshold(R).value == pytest.approx(0.89443, abs=1e-5)
-    below, above = (
-        decorrelate(R, problem.value + d, pair_weights=weights).objective for d in (-1e-5, 1e-5)
-    )
-    assert below < 1e-12 < 1e-11 < above
-
-
-def test_the_papers_lower_ends_are_rounded_to_nearest(wine):
-    """Three true thresholds lie below the printed lower ends, by less than the last digit."""
-    true = [threshold(R).value for R in (*map(make_system, (6, 18, 50)), wine.correlation)]
-    printed = np.array([0.971817, 0.958528, 0.949077, 0.826231])
-    assert ((printed > true) == [False, True, True, True]).all()
-    assert np.abs(printed - true).max() < 1e-6
-
-
 def _ill_conditioned(seed, p):
     """Correlations of p columns from p + 2 rows of unequal scales: VIFs in the thousands."""
     rng = np.random.default_rng(seed)
@@ -253,18 +228,3 @@ def test_every_regular_table_keeps_seventy_percent_within_half_a_correlation_and
     by_vif = maximize_fidelity(R, 2.0, criterion="vif").rho_min[0]
     by_pair = maximize_fidelity(R, 0.5, criterion="worst").rho_min[0]
     assert min(by_vif, by_pair) >= np.sqrt(0.5)
-
-
-def test_with_many_variables_of_equal_correlation_no_more_is_kept_within_the_limit():
-    """The converse: the highest floor tends to √(1 − 1/ℓ), from above."""
-    limit, kept = 2.0, []
-    for p in (2, 8, 32):
-        R = np.full((p, p), 1 - 1e-7)
-        np.fill_diagonal(R, 1.0)
-        kept.append(maximize_fidelity(R, limit, criterion="vif").rho_min[0])
-        # the equal correlation g of outputs whose VIF is the limit: (p − 1) g² = m (1 + (p − 2) g)
-        m = 1 - 1 / limit
-        g = np.roots([p - 1, -m * (p - 2), -m]).max()
-        assert kept[-1] == pytest.approx(np.sqrt(g + (1 - g) / p), abs=1e-3)
-    assert kept[0] == pytest.approx(np.cos(np.pi / 8), abs=1e-3)
-    assert kept[0] > kept[1] > kept[2] > np.sqrt(0.5)

@@ -104,17 +104,6 @@ def test_transformation_is_the_identity_at_floors_of_one(totals):
     assert answer.status == "optimal"
 
 
-def test_order_and_signs_of_the_variables_do_not_matter(totals):
-    rng = np.random.default_rng(1)
-    order, signs = rng.permutation(7), rng.choice([-1.0, 1.0], 7)
-    R = totals.to_numpy()
-    turned = (signs[:, None] * R * signs)[np.ix_(order, order)]
-    one, other = decorrelate(R, 0.99), decorrelate(turned, 0.99)
-    assert one.objective == pytest.approx(other.objective, rel=1e-7)
-    expected = (signs[:, None] * one.correlation * signs)[np.ix_(order, order)]
-    np.testing.assert_allclose(other.correlation, expected, atol=1e-4)
-
-
 def test_budget_is_the_inverse_of_the_frontier(totals):
     curve = frontier(totals, rho_min=[0.97, 0.99])
     answer = maximize_fidelity(totals, float(curve.objective[1]))

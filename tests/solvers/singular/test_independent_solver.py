@@ -125,30 +125,6 @@ def test_no_start_goes_below_the_bound_or_an_optimum(tables, kind, size, p, floo
         assert (values >= answer.objective - 1e-7 * np.maximum(1.0, values)).all()
 
 
-def naive(N, multipliers, kappa, A, floors):
-    """(★★) as it is written."""
-    r, p = A.shape
-    nu = (p - np.trace(N)) / r
-    bound = nu * p - p / 2 - np.sum((N + nu * np.eye(r)) ** 2) / 2
-    for a, rho, lam, own in zip(A.T, floors, multipliers, kappa, strict=True):
-        inverse = np.linalg.solve(N + own * np.eye(r), a)
-        bound += 2 * rho * lam - own - lam**2 * a @ inverse
-    return bound
-
-
-@pytest.mark.parametrize("floor", [0.7, 0.95, 0.9999, 1.0])
-def test_any_dual_point_is_a_bound(tables, floor):
-    A = tables.factor_of(tables.factors(7, 15))
-    floors = np.full(15, floor)
-    floors[:3] = 0.0, 0.3, 0.99
-    dual = maximise_bound(A, floors, allowed=lambda _: 1e-3, max_iter=4)  # far from the best
-    arrays = dual.multipliers()
-    bound = naive(*arrays.values(), A, floors)
-    assert bound <= FrameProblem(A).solve(floors).objective + 1e-7
-    assert tables.bound_of("frame", arrays, A, floors) == pytest.approx(bound, rel=2e-7)
-    assert dual.bound == pytest.approx(max(bound, 0.5 * 15 * 9 / 6), rel=2e-7)
-
-
 @pytest.mark.parametrize("p", [300, 4000])
 def test_products_with_the_second_derivative_are_differences_of_gradients(tables, p):
     """Many columns are multiplied in float32."""

@@ -12,7 +12,6 @@ from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.rank import largest_squares
 from skcoral.certificates import check
 from skcoral.solvers.singular import rank_bound
-from skcoral.solvers.singular.caps import on_caps, squares
 from skcoral.solvers.singular.lifted import lifted_dual
 from skcoral.solvers.singular.rank_bound import LargestSquares, RankBound, occupations
 
@@ -71,24 +70,6 @@ def test_best_bound_is_the_relaxation(tables, p, k, floors):
     floors = np.broadcast_to(np.asarray(floors), p).astype(float)
     point = best_bound(A, floors)
     assert point.value == pytest.approx(relaxation(A, floors), abs=2e-6)
-
-
-def test_no_feasible_value_is_below_the_bound_of_any_point(tables):
-    """Whatever H, λ and S are: (★r) as it is written."""
-    A, rng = tables.factor_of(tables.sums(60, 7, 2, 0)), np.random.default_rng(1)
-    (r, p), floors = A.shape, np.array([0.3, 0.9, 0.99, 0.5, 0.7, 0.95, 0.0])
-    for _ in range(30):
-        U = on_caps(A, A + rng.normal(size=A.shape) * rng.uniform(0, 2), floors)
-        B = rng.normal(size=(p, p + 2))
-        H, lam, diagonal = B @ B.T, rng.exponential(size=p), rng.normal(size=p) + 2
-        S = H - np.diag(np.diag(H) - diagonal)
-        bound = 2 * floors @ lam - np.sum((A * lam) @ np.linalg.inv(H) * (A * lam))
-        bound += diagonal.sum() - np.trace(H) - p / 2
-        bound -= np.sort(np.linalg.eigvalsh(S) ** 2)[-r:].sum() / 2
-        assert squares(U) >= bound
-        arrays = {"H": H, "multipliers": lam, "diagonal": diagonal}
-        proved = tables.bound_of("rank", arrays, A, floors)
-        assert proved == pytest.approx(bound, rel=1e-9)
 
 
 def test_the_bound_contains_those_of_the_trade_off_and_of_the_rank_alone(tables):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from skcoral.solvers.descent import descend
 from skcoral.solvers.support.caps import feasible_set
 from skcoral.solvers.support.objectives import (
     absolute_loss,
@@ -70,21 +69,3 @@ def test_slopes_of_the_losses(loss):
     value, slope = loss(0.0 * E)
     assert not value.any()
     assert not slope.any()
-
-
-def test_descent_minimises_quadratics_and_never_climbs():
-    rng = np.random.default_rng(2)
-    A = rng.normal(size=(6, 6))
-    H, b = A @ A.T + 0.1 * np.eye(6), rng.normal(size=(6, 1))
-
-    def function(Z, _):
-        value = 0.5 * np.einsum("sic,ij,sjc->s", Z, H, Z) - np.einsum("sic,ic->s", Z, b)
-        return value, H @ Z - b, value
-
-    starts = rng.normal(size=(7, 6, 1)) * 10
-    limits = {"step": np.full(7, 0.01), "patience": 50, "enough": lambda v: 1e-15 + 0 * v}
-    points, values, _ = descend(starts, function, lambda Z, _: Z, max_iter=3000, **limits)
-    np.testing.assert_allclose(points, np.tile(np.linalg.solve(H, b), (7, 1, 1)), atol=1e-6)
-    short = descend(starts, function, lambda Z, _: Z, max_iter=3, **limits)[1]
-    assert (short <= function(starts, None)[0]).all()
-    assert (values <= short).all()

@@ -18,7 +18,7 @@ from skcoral.core.arrays import Array, Mask
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.solvers.support.caps import Caps, feasible_set
 from skcoral.solvers.support.moment_admm import bound_by_moments
-from skcoral.solvers.support.moments import Harmonics, Relaxation
+from skcoral.solvers.support.moments import Relaxation
 
 
 def problem(seed: int) -> tuple[Array, Mask]:
@@ -53,44 +53,6 @@ def moment_matrix(relaxation: Relaxation, caps: Caps, U: Array) -> Array:
         H = relaxation.harmonics[int(n)].flat.reshape(-1, n, n)
         y.extend(np.einsum("a,hab,b->h", s, H, s))
     return np.outer(y, y)
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 6])
-def test_squares_of_harmonics_decompose_as_said(n: int) -> None:
-    H = Harmonics(n)
-    s = np.random.default_rng(n).normal(size=n)
-    s /= np.linalg.norm(s)
-    y = H.flat @ np.outer(s, s).ravel()
-    square = np.outer(y, y)[None]
-    lower = H.mean * np.eye(H.d) + H.kappa * np.tensordot(y, H.G, 1)
-    np.testing.assert_allclose(lower + H.quartic(square)[0], square[0], atol=1e-13)
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("floor", [0.0, 0.6])
-def test_blocks_are_the_moments_that_they_are_named_after(seed: int, floor: float) -> None:
-    R, mask = problem(seed)
-    caps = feasible_set(R, mask, np.full(len(R), floor))
-    relaxation = Relaxation(caps, worst=True)
-    U = points(caps, 1, seed)[0]
-    X = moment_matrix(relaxation, caps, U)
-    x = relaxation.free_parts(X - relaxation.moments(0.0 * X), 0.7)
-    for n, at in relaxation.members.items():  # the adjoint of the linear part is added: take it out
-        own = at[:, :, None], at[:, None, :]
-        x[own] = relaxation.harmonics[n].quartic(X[own])
-    x[0, 1:] = x[1:, 0] = X[0, 1:]
-    np.testing.assert_allclose(relaxation.moments(x), X, atol=1e-13)
-    blocks = relaxation.blocks(x)
-    W = caps.outputs(U[None])[0]
-    for (J, K), Z in zip(relaxation.pairs, blocks[1:], strict=False):
-        for j, k, block in zip(J, K, Z, strict=True):
-            s, t = (U[i, : relaxation.sizes[i]] for i in (j, k))
-            z = np.kron(s, t)
-            np.testing.assert_allclose(block, np.outer(z, z), atol=1e-13)
-    r = (W @ W.T)[np.triu_indices(len(R), 1)]
-    np.testing.assert_allclose(np.sort(0.7 - blocks[-1].ravel()), np.sort(r * r), atol=1e-13)
-    for block in blocks[1 + len(relaxation.groups) : -1]:
-        assert np.linalg.eigvalsh(block).min() >= -1e-13
 
 
 @pytest.mark.parametrize("worst", [False, True])

@@ -221,32 +221,6 @@ def test_no_floor_and_a_floor_of_zero_are_the_same_problem(paper_system):
     assert (zero.fidelity >= 0).all()
 
 
-def test_the_same_arguments_give_the_same_bits(simulated, names):
-    R = simulated(8)
-    mask = np.abs(R) > 0.2
-    a, b = (solve_support(R, np.full(8, 0.8), mask, names=names(8), n_starts=5) for _ in range(2))
-    np.testing.assert_array_equal(a.T, b.T)
-    assert a.lower_bound == b.lower_bound
-    other = solve_support(R, np.full(8, 0.8), mask, names=names(8), n_starts=5, random_state=5)
-    assert other.objective == pytest.approx(a.objective, rel=0.05)
-
-
-def test_permuted_and_flipped_variables_have_the_same_value(simulated, names):
-    R = simulated(6, seed=8)
-    mask = np.abs(R) > 0.25
-    floors = np.linspace(0.9, 0.99, 6)
-    order, signs = np.array([3, 0, 5, 1, 4, 2]), np.array([1, -1, 1, 1, -1, -1.0])
-    plain = solve_support(R, floors, mask, names=names(6))
-    moved = solve_support(
-        (signs[:, None] * R * signs)[np.ix_(order, order)],
-        floors[order],
-        mask[np.ix_(order, order)],
-        names=names(6),
-    )
-    assert moved.objective == pytest.approx(plain.objective, abs=1e-9)
-    assert moved.lower_bound == pytest.approx(plain.lower_bound, abs=1e-8)
-
-
 def test_floors_of_one_and_floors_by_variable(simulated, names):
     R = simulated(6)
     floors = np.array([1.0, 0.0, 0.95, 1.0, 0.5, 0.0])

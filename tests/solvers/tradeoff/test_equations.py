@@ -1,14 +1,11 @@
 """The Newton equations: two ways to solve them, and derivatives against differences."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
-from skcoral import decorrelate
 from skcoral.solvers.tradeoff.equations import FormedEquations, IteratedEquations
 from skcoral.solvers.tradeoff.interior import Allowance, _Point, follow, start, start_from
-from skcoral.solvers.tradeoff.newton import evaluate, refine
+from skcoral.solvers.tradeoff.newton import evaluate
 from skcoral.solvers.tradeoff.points import Bounded, Box, Problem, Quadratic, State
 
 CRITERIA = ("squared", "worst", "absolute")
@@ -121,42 +118,6 @@ def test_gradient_of_the_reduced_dual_by_differences(random_correlation):
     assert np.sum(gradient * V) == pytest.approx(slope, rel=1e-7)
 
 
-def test_newton_converges_quadratically_from_close_by(random_correlation):
-    R = random_correlation(8, 3)
-    live = ~np.eye(8, dtype=bool)
-    problem = Problem(R, np.full(8, 0.99), live)
-    state = follow(
-        problem, start(problem, "squared", 1.0 * live), share=1e-3, allowance=Allowance(50)
-    ).state
-    found = refine(problem, state.H, state.model, goal=1e-11, max_iter=20)
-    assert found.n_iter <= 6
-    assert found.point.residual < 1e-11
-    assert found.point.lam.min() > 0
-    assert not found.idle.any()
-
-
-def test_newton_tells_which_floors_do_not_bind(random_correlation):
-    """Floors that the answer exceeds are all found idle, whatever else is found."""
-    R = random_correlation(8, 3)
-    floors = np.where(np.arange(8) < 4, 0.5, 0.995)
-    answer = decorrelate(R, floors)
-    slack = answer.fidelity > floors + 1e-6
-    assert slack.any()
-    problem = Problem(R, floors, ~np.eye(8, dtype=bool))
-    state = start(problem, "squared", 1.0 - np.eye(8))
-    state = follow(problem, state, share=1e-2, allowance=Allowance(50)).state
-    kept = np.arange(8)
-    H, model = state.H, state.model
-    while True:
-        found = refine(problem.restricted(kept), H, model, goal=1e-11, max_iter=20)
-        if not found.idle.any():
-            break
-        on = np.flatnonzero(~found.idle)
-        kept, H = kept[on], found.point.H[np.ix_(on, on)]
-        model = Quadratic(model.stiffness[np.ix_(on, on)])
-    assert not slack[kept].any()
-
-
 def pair_models(rng, p):
     live = 1.0 - np.eye(p)
     omega = weights(rng, p)
@@ -253,11 +214,3 @@ def test_the_second_order_term_of_a_step_is_taken_into_account(random_correlatio
     before = (point.residual - model.residual(state.H))[live]
     after = (problem.gram(moved.T) + moved.P - np.eye(p) - model.residual(moved.H))[live]
     np.testing.assert_allclose(after, 0.75 * before, atol=1e-12)
-
-
-def test_equations_that_are_not_definite_to_rounding_are_refused():
-    """The search ends there, with the best point so far."""
-    at = SimpleNamespace(multiplier_factor=lambda: None)
-    for careful in (False, True):
-        with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
-            IteratedEquations(at, accuracy=0.1, careful=careful)
