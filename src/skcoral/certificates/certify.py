@@ -155,7 +155,13 @@ def _on_variables(problem: Problem, result: Decorrelation) -> Decorrelation:
 
 
 def _rounding_matters(result: Decorrelation) -> bool:
-    """Whether a dual point or T is so large that rounding shows in what is promised."""
+    """Whether a dual point or T is so large that rounding shows in what is promised.
+
+    For a matrix of deficient rank the best H of a trade-off is singular as well: however small its
+    numbers, what H⁻¹ adds to the bound has lost digits.
+    """
+    if result.deficiency and result.certificate.kind == "tradeoff":
+        return True
     # A residual above one is promised relative to itself.
     unit, arrays = max(result.objective, 1.0), result.certificate.arrays
     of_dual = () if result.certificate.is_exact else arrays.values()
