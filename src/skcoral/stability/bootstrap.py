@@ -141,7 +141,9 @@ def bootstrap(
     sample.model.set_params(on_singular="raise")  # dependent columns have no ρ★
     # fidelities vary as refits to resampled rows do
     full = sample.fit()
-    samples = sample.by_draw(_replicate, n_boot, random_state, full)
+    seeds = np.random.SeedSequence(random_state).spawn(n_boot)
+    tasks = ((sample.dependence.drawn(seed), full) for seed in seeds)
+    samples = [s for s in sample.parallel(_replicate, tasks) if s is not None]
     if not samples:
         raise InvalidTableError(
             f"None of {n_boot} resampled tables could be fitted: there are too few different rows "
@@ -170,12 +172,13 @@ def bootstrap(
     )
 
 
-def _replicate(sample: Resampler, part: Index, full: Fitted) -> tuple[float, Array]:
-    """ρ★ and fidelities of a refit to rows drawn with replacement."""
-    again = sample.fit(part, warm=full.result)
-    with warnings.catch_warnings():
+def _replicate(sample: Resampler, part: Index, full: Fitted) -> tuple[float, Array] | None:
+    """ρ★ and fidelities of a refit to rows drawn with replacement, where they suffice for one."""
+    with warnings.catch_warnings(), suppress(CoralError):
         warnings.simplefilter("ignore", NotCertifiedWarning)
+        again = sample.fit(part, warm=full.result)
         return api.threshold(again.table).value, again.result.fidelity
+    return None
 
 
 def threshold_interval(

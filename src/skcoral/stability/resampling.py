@@ -18,7 +18,6 @@ from skcoral.estimator import CORAL
 from skcoral.estimator.rows import column_names, read_rows
 from skcoral.estimator.settings import check_settings, solve_for
 from skcoral.exceptions import (
-    CoralError,
     InvalidArgumentError,
     NotCertifiedWarning,
     SingularCorrelationWarning,
@@ -111,27 +110,12 @@ class Resampler:
         """``function(self, train, test, *args)`` of each fold: its two arrays, for all rows."""
         splits = list(self.dependence.folds(n_folds))
         tasks = [(*split, *args) for split in splits]
-        first, second = zip(*self._parallel(function, tasks), strict=True)
+        first, second = zip(*self.parallel(function, tasks), strict=True)
         order = np.argsort(np.concatenate([test for _, test in splits]))
         return np.concatenate(first)[order], np.concatenate(second)[order]
 
-    def by_draw(
-        self, function: Callable[..., Any], n_draws: int, seed: int | None, *args: Any
-    ) -> list[Any]:
-        """``function(self, part, *args)`` of rows drawn with replacement, where they suffice."""
-        seeds = np.random.SeedSequence(seed).spawn(n_draws)
-        tasks = ((function, self.dependence.drawn(s), *args) for s in seeds)
-        return [value for value in self._parallel(_attempt, tasks) if value is not None]
-
-    def _parallel(self, function: Callable[..., Any], tasks: Iterable[Any]) -> Any:
-        """Results in the order of the tasks, in as many processes as joblib is told to use."""
+    def parallel(self, function: Callable[..., Any], tasks: Iterable[Any]) -> Any:
+        """``function(self, *task)`` of each task, in as many processes as joblib is told."""
         from joblib import Parallel, delayed
 
         return Parallel()(delayed(function)(self, *task) for task in tasks)
-
-
-def _attempt(resampler: Resampler, function: Callable[..., Any], *args: Any) -> Any:
-    try:
-        return function(resampler, *args)
-    except CoralError:
-        return None
