@@ -9,7 +9,6 @@ from skcoral.choosing import compare_floors
 from skcoral.core import measures
 from skcoral.datasets import make_system
 from skcoral.show import sentences
-from skcoral.solvers.support import support_from_threshold
 from skcoral.stability import holdout
 
 
@@ -57,11 +56,64 @@ def test_moving_the_floor(open_app, metric, slider, wine):
     assert slider(at, "Floor").value == 0.826
 
 
-def test_floors_of_single_variables(open_app, metric, chosen, wine):
-    at = open_app(floor=0.8, own=(("alcohol", 0.99), ("hue", 0.95)))
-    floors = dict.fromkeys(wine.names, 0.8) | {"alcohol": 0.99, "hue": 0.95}
-    result = api.decorrelate(wine.correlation, list(floors.values()))
-    assert metric(at, "Residual") == pytest.approx(result.objective, rel=1e-3)
+OWN = {"alcohol": 0.99, "hue": 0.95}
+#: Settings of the app, those of the estimator, and what the command repeats.
+SAME = [
+    ({"own": tuple(OWN.items()), "floor": 0.8}, {"rho_min": OWN}, "--rho-min alcohol=0.99"),
+    ({"mode": "budget", "budget": 0.5}, {"budget": 0.5}, "--budget 0.5"),
+    (
+        {"mode": "support", "floor": 0.9, "support": 0.3},
+        {"rho_min": 0.9, "support": 0.3},
+        "--support 0.3",
+    ),
+    ({"mode": "max_vif", "max_vif": 1.5}, {"max_vif": 1.5}, "--max-vif 1.5"),
+    (
+        {"mode": "max_correlation", "max_correlation": 0.3},
+        {"max_correlation": 0.3},
+        "--max-correlation 0.3",
+    ),
+    ({"target": "proline", "floor": 0.9}, {"rho_min": 0.9}, "--target proline"),
+    (
+        {"covariance": "LedoitWolf", "floor": 0.95},
+        {"covariance": "LedoitWolf", "rho_min": 0.95},
+        "--covariance LedoitWolf",
+    ),
+]
+
+
+@pytest.mark.parametrize(("settings", "same", "words"), SAME, ids=[s[2] for s in SAME])
+def test_the_app_shows_what_the_estimator_finds(open_app, metric, wine, settings, same, words):
+    at = open_app(tab="Downloads", **settings)
+    frame = wine.to_frame().drop(columns=settings.get("target", []))
+    if same.get("rho_min") == OWN:
+        same = {"rho_min": dict.fromkeys(wine.names, 0.8) | OWN}
+    model = CORAL(**same).fit(frame)
+    known = model.measured_
+    assert metric(at, "Weakest fidelity") == pytest.approx(known.min_fidelity, abs=1e-4)
+    assert metric(at, "Mean fidelity") == pytest.approx(known.fidelity.mean(), abs=1e-4)
+    assert metric(at, "Largest |r|") == pytest.approx(known.residual.max(), abs=5.1e-3)
+    if "max_vif" in same:
+        assert metric(at, "Largest VIF") == pytest.approx(known.vif.max(), abs=1e-2)
+        assert any("VIFs without a limit" in c.value for c in at.caption)
+    else:
+        residual = 0.5 * ((known.after - np.eye(len(known.after))) ** 2).sum()
+        if "max_correlation" in same:
+            residual = known.residual.max()
+        assert metric(at, "Residual") == pytest.approx(residual, rel=1e-3)
+    (command,) = (c.value for c in at.code)
+    assert words in command
+    assert ("--rho-min" in command) == ("floor" in settings)
+    assert "--exclude" not in command
+    shrunk = "covariance" in same
+    assert bool(at.success) == (model.result_.is_certified and not shrunk)
+    said = (*at.success, *at.info, *at.warning)[0].value.replace("\\", "")
+    assert said.startswith(f"**{known.headline()}**")
+    assert ("Certified for the correlation matrix that LedoitWolf estimates" in said) == shrunk
+    assert ("proline is the outcome" in said) == ("target" in settings)
+
+
+def test_controls_change_the_answer(open_app, metric, slider, chosen, wine):
+    at = open_app(floor=0.8, own=tuple(OWN.items()))
     assert at.multiselect(key="own_names").value == ["alcohol", "hue"]
     at.number_input(key="own_hue").set_value(0.9).run()
     at.multiselect(key="own_names").set_value(["hue", "ash"]).run()
@@ -69,28 +121,21 @@ def test_floors_of_single_variables(open_app, metric, chosen, wine):
     floors = dict.fromkeys(wine.names, 0.8) | {"hue": 0.9}
     result = api.decorrelate(wine.correlation, list(floors.values()))
     assert metric(at, "Residual") == pytest.approx(result.objective, rel=1e-3)
-
-
-def test_budget(open_app, metric, wine):
     at = open_app(mode="budget", budget=0.5)
-    assert metric(at, "Residual") == pytest.approx(0.5, abs=1e-4)
-    assert "(proved)" in at.success[0].value.replace("\\", "")
-    # Two routes to the same point: the budget's floor costs the budget.
-    again = api.decorrelate(wine.correlation, metric(at, "Weakest fidelity"))
-    assert again.objective == pytest.approx(0.5, abs=5e-3)
     at.number_input(key="budget").set_value(0.0).run()
     assert metric(at, "Weakest fidelity") == pytest.approx(0.8262, abs=1e-4)  # the paper's ρ★
-
-
-def test_support(open_app, metric, slider, wine):
-    R = wine.correlation
     at = open_app(mode="support", floor=0.9, support=0.3)
-    result = api.decorrelate(R, 0.9, support=support_from_threshold(R, 0.3))
-    assert metric(at, "Residual") == pytest.approx(result.objective, rel=1e-3)
     slider(at, "A source may").set_value(1.0).run()
     # Nothing may enter but the variable itself: nothing changes.
-    untouched = measures.residual_by("squared", R, np.eye(len(R)))
+    untouched = measures.residual_by("squared", wine.correlation, np.eye(13))
     assert metric(at, "Residual") == pytest.approx(untouched, rel=1e-3)
+    at = open_app(mode="max_correlation", max_correlation=0.3)
+    slider(at, "Largest |correlation|").set_value(0.5).run()
+    assert metric(at, "Largest |r|") == pytest.approx(0.5, abs=1e-6)
+    at = open_app(target="proline", floor=0.9)
+    next(box for box in at.selectbox if box.label == "Outcome").set_value("").run()
+    whole = CORAL(0.9).fit(wine.to_frame()).measured_
+    assert metric(at, "Mean fidelity") == pytest.approx(whole.fidelity.mean(), abs=1e-4)
 
 
 def test_modes_keep_their_settings(open_app, metric, chosen):
@@ -160,39 +205,3 @@ def test_modes_that_take_long_say_how_many_variables_they_bear(bring, metric, mo
     at.radio[0].set_value("floor").run()
     assert not at.error
     assert metric(at, "Residual") > 0
-
-
-def test_limit_on_the_vif(open_app, metric, wine):
-    at = open_app(tab="Downloads", mode="max_vif", max_vif=1.5)
-    known = CORAL(max_vif=1.5).fit(wine.to_frame())
-    assert metric(at, "Weakest fidelity") == pytest.approx(known.measured_.min_fidelity, abs=1e-4)
-    assert metric(at, "Largest VIF") <= 1.5
-    assert any("VIFs without a limit; the answer can lie above" in c.value for c in at.caption)
-    (command,) = (c.value for c in at.code)
-    assert "--max-vif 1.5" in command
-    assert "--rho-min" not in command
-
-
-def test_limit_on_the_largest_correlation(open_app, metric, slider, wine):
-    at = open_app(mode="max_correlation", max_correlation=0.3)
-    known = CORAL(max_correlation=0.3).fit(wine.to_frame())
-    assert metric(at, "Weakest fidelity") == pytest.approx(known.measured_.min_fidelity, abs=1e-4)
-    assert metric(at, "Largest |r|") == pytest.approx(0.3, abs=1e-6)
-    slider(at, "Largest |correlation|").set_value(0.5).run()
-    assert metric(at, "Largest |r|") == pytest.approx(0.5, abs=1e-6)
-
-
-def test_outcome(open_app, metric, wine):
-    at = open_app(tab="Downloads", target="proline", floor=0.9)
-    frame = wine.to_frame()
-    known = CORAL(0.9).fit(frame.drop(columns="proline"))
-    assert metric(at, "Mean fidelity") == pytest.approx(known.measured_.fidelity.mean(), abs=1e-4)
-    said = at.success[0].value.replace("\\", "")
-    assert "proline is the outcome: it is left out of the variables and stays as it is." in said
-    (command,) = (c.value for c in at.code)
-    assert "--target proline" in command
-    assert "--exclude" not in command
-    next(box for box in at.selectbox if box.label == "Outcome").set_value("").run()
-    assert metric(at, "Mean fidelity") == pytest.approx(
-        CORAL(0.9).fit(frame).measured_.fidelity.mean(), abs=1e-4
-    )

@@ -5,23 +5,22 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
+#: What only the numbers show; files that cannot be read are in tests/tables.
 BAD = {
-    "empty.csv": (b"", ["empty"]),
     "binary.csv": (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", ["not a text table"]),
-    "one.csv": (b"x\n1\n2\n3\n", ["at least two", "'x'"]),
-    "twice.csv": (b"a,b,a\n1,2,3\n", ["columns 1 and 3", "'a'"]),
-    "unnamed.csv": (b",,,\n,,,\n", ["line 1", "no name"]),
+    "typo.csv": (b"a,b\n1,2\n3,4\n5,l0\n", ["line 4", "'b'", "'l0'"]),
     "digits.csv": (
         b"a,b\n" + b"".join(b"%d,%d\n" % (2**70 + i, i * i % 7) for i in range(9)),
         ["at least two columns of numbers that vary", "'b'"],
     ),
-    "typo.csv": (b"a,b\n1,2\n3,4\n5,l0\n", ["line 4", "'b'", "'l0'"]),
     "flat.csv": (b"a,b,c\n1,2,3\n2,2,3\n", ["only 'a'", "b (always 2), c (always 3)"]),
     # constant among the complete rows only
     "gaps.csv": (b"a,b,c\n1,2,3\n2,4,3\n3,1,3\n4,,5\n5,3,3\n", ["correlation", "`c`"]),
@@ -120,61 +119,80 @@ def test_errors_are_json_too(main, tmp_path):
     assert len(err.splitlines()) == 2
 
 
-WRONG_USE = {
-    "unknown command": (["frobnicate"], "frobnicate"),
-    "no file": (["fit"], "FILE"),
-    "unknown option": (["fit", "{wine}", "--rho", "0.5"], "--rho"),
-    "not a number": (["fit", "{wine}", "--rho-min", "high"], "'high'"),
-    "outside": (["fit", "{wine}", "--rho-min", "1.5"], "1.5"),
-    "floor of no name": (["fit", "{wine}", "--rho-min", "=0.9"], "not '=0.9'"),
-    "no floor": (["roll", "{wine}", "--window", "9", "--rho-min", ""], "name=number, not ''"),
+#: Arguments, and what the first line or the second must name.
+WRONG_USE = [
+    ("frobnicate", "frobnicate"),
+    ("fit", "FILE"),
+    ("fit {wine} --rho 0.5", "--rho"),
+    ("fit {wine} --rho-min high", "'high'"),
+    ("fit {wine} --rho-min 1.5", "1.5"),
+    ("fit {wine} --rho-min 90", "90"),
+    ("fit {wine} --rho-min =0.9", "not '=0.9'"),
+    ("roll {wine} --window 9 --rho-min ''", "name=number, not ''"),
     # refused by the parser, or with an older one by the solver
-    "floor that is no number": (["frontier", "{wine}", "--rho-min", "nan"], "nan"),
-    "infinite support": (["fit", "{wine}", "--support", "inf"], "number in [0, 1] or a file"),
-    "support above 1": (["fit", "{wine}", "--support", "1.5"], "not '1.5'"),
-    "support that is no file": (["fit", "{wine}", "--support", "0,15"], "not '0,15'"),
-    "impossible correlation": (["fit", "{wine}", "--max-correlation", "1.5"], "at most 1; got 1.5"),
-    "confidence": (["fit", "{wine}", "--rho-min", "0.5", "--confidence", "nan"], "--confidence"),
-    "window without a unit": (["roll", "{wine}", "--window", "0,9"], "--window must be"),
-    "processes": (["roll", "{wine}", "--window", "9", "--jobs", "0"], "--jobs must be"),
-    "unknown variable": (["fit", "{wine}", "--rho-min", "alkohol=0.5"], "`alkohol`"),
-    "two floors": (["fit", "{wine}", "--rho-min", "0.5", "--rho-min", "0.6"], "two numbers"),
-    "two floors of one": (["fit", "{wine}", *["--rho-min", "ash=0.5"] * 2], "numbers for 'ash'"),
-    "floor and budget": (["fit", "{wine}", "--rho-min", "0.5", "--budget", "1"], "not both"),
-    "negative budget": (["fit", "{wine}", "--budget", "-1"], "-1"),
-    "criterion": (["fit", "{wine}", "--criterion", "cubed"], "cubed"),
-    "estimator": (["fit", "{wine}", "--covariance", "Ledoit"], "LedoitWolf"),
-    "VIF and criterion": (
-        ["fit", "{wine}", "--max-vif", "2", "--criterion", "worst"],
-        "leave --criterion worst out",
+    ("frontier {wine} --rho-min nan", "nan"),
+    ("fit {wine} --support inf", "number in [0, 1] or a file"),
+    ("fit {wine} --support 1.5", "not '1.5'"),
+    ("fit {wine} --support 0,15", "not '0,15'"),
+    ("fit {wine} --max-correlation 1.5", "at most 1; got 1.5"),
+    ("fit {wine} --max-vif 0.5", "0.5"),
+    ("fit {wine} --rho-min alkohol=0.5", "`alkohol`"),
+    ("fit {wine} --rho-min 0.5 --rho-min 0.6", "two numbers"),
+    ("fit {wine} --rho-min ash=0.5 --rho-min ash=0.5", "numbers for 'ash'"),
+    ("fit {wine} --rho-min 0.5 --budget 1", "not both"),
+    ("fit {wine} --rho-min 0.9 --max-vif 2", "not both --rho-min and --max-vif"),
+    ("fit {wine} --budget -1", "-1"),
+    ("fit {wine} --budget much", "'much'"),
+    ("fit {wine} --criterion cubed", "cubed"),
+    ("fit {wine} --covariance Ledoit", "LedoitWolf"),
+    ("fit {wine} --max-vif 2 --criterion worst", "leave --criterion worst out"),
+    ("fit {wine} --confidence 0.9", "none is given"),
+    ("fit {wine} --rho-min 0.5 --confidence nan", "--confidence"),
+    ("fit {wine} --rho-min 0.9 --confidence 95", "at most 0.9995; got 95"),
+    ("fit {wine} --rho-min 0.9 --confidence 0.99999", "at most 0.9995; got 0.99999"),
+    ("fit {wine} --rho-min 0.9 --groups ash", "--groups goes with --confidence or"),
+    ("fit {wine} --columns ' , '", "--columns"),
+    ("fit {wine} --target ash --weights ash", "--target 'ash' has another use"),
+    ("fit {wine} -o out.dat", ".parquet"),
+    ("fit {wine} -o new/out.csv", "new/out.csv"),
+    ("fit {wine} -o - --json", "standard output"),
+    ("fit {wine} --model -", "standard output"),
+    ("inspect {wine} --sheet one", "--sheet"),
+    ("inspect {wine} --separator ;;", "';;'"),
+    ("frontier {wine} --csv out.dat", ".parquet"),
+    ("frontier {wine} --plot f.bmp", ".png"),
+    ("frontier {wine} --points 1", "1"),
+    ("roll {wine} --window 0", "0"),
+    ("roll {wine} --window 0,9", "--window must be"),
+    ("roll {wine} --window " + "9" * 5000, "window"),
+    ("roll {wine} --window 9 --jobs 0", "--jobs must be"),
+    ("roll {wine} --window 9 --windows -", "standard output"),
+    ("roll {wine} --window 40 --rho-min 2", "between 0 and 1"),
+    ("roll {wine} --window 40 --max-vif 2 --rho-min 0.9", "not both --rho-min and --max-vif"),
+    (
+        "roll {wine} --window 40 --max-correlation 0.2 --rho-min 0.9",
+        "not both --rho-min and --max-correlation",
     ),
-    "no columns": (["fit", "{wine}", "--columns", " , "], "--columns"),
-    "sheet of a text file": (["inspect", "{wine}", "--sheet", "one"], "--sheet"),
-    "separator": (["inspect", "{wine}", "--separator", ";;"], "';;'"),
-    "unknown ending": (["fit", "{wine}", "-o", "out.dat"], ".parquet"),
-    "unknown ending of a curve": (["frontier", "{wine}", "--csv", "out.dat"], ".parquet"),
-    "no folder": (["fit", "{wine}", "-o", "new/out.csv"], "new/out.csv"),
-    "picture": (["frontier", "{wine}", "--plot", "f.bmp"], ".png"),
-    "two on stdout": (["fit", "{wine}", "-o", "-", "--json"], "standard output"),
-    "model on stdout": (["fit", "{wine}", "--model", "-"], "standard output"),
-    "windows on stdout": (["roll", "{wine}", "--window", "9", "--windows", "-"], "standard output"),
-    "text for a number": (["fit", "{wine}", "--budget", "much"], "'much'"),
-    "too few points": (["frontier", "{wine}", "--points", "1"], "1"),
-    "long window": (["roll", "{wine}", "--window", "9" * 5000], "window"),
-    "odd table": (["reproduce", "--table", "²"], "no table '²'"),
-    "no model": (["transform", "{wine}", "--model", "nope.json", "-o", "x.csv"], "nope.json"),
-}
+    ("reproduce --table ²", "no table '²'"),
+    ("reproduce --table 12345", "rho-star"),
+    ("reproduce -o t.doc", ".doc"),
+    ("transform {wine} --model nope.json -o x.csv", "nope.json"),
+    ("verify {wine} .", "coral fit TABLE --certificate FILE"),
+    ("verify {wine} missing.json", "no such certificate file"),
+]
 
 
-@pytest.mark.parametrize("case", WRONG_USE)
-def test_wrong_use(main, wine_csv, case, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("line", "needle"), WRONG_USE, ids=[line[:60] for line, _ in WRONG_USE])
+def test_wrong_use(main, wine_csv, line, needle, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    arguments, needle = WRONG_USE[case]
-    status, _, err = main(*(argument.format(wine=wine_csv) for argument in arguments))
+    arguments = shlex.split(line.format(wine=wine_csv))
+    status, _, err = main(*arguments)
     assert status == 2
     assert needle in err
     assert len(err.splitlines()) == 2
     assert list(tmp_path.iterdir()) == []
+    advised = re.search("Try 'coral ([^']*)'", err)
+    assert advised is None or advised[1] in ("--help", f"{arguments[0]} --help")
 
 
 def test_an_existing_output_is_kept_without_force(main, wine_csv, tmp_path):

@@ -1,6 +1,5 @@
 """Messages stay in their lines whatever files are called, and name what is missing."""
 
-import re
 import sys
 
 import pytest
@@ -73,27 +72,3 @@ def test_too_little_memory_is_reported(main, wine_csv, monkeypatch):
     status, out, err = main("threshold", wine_csv)
     assert (status, out) == (3, "")
     assert err.startswith("coral: the table does not fit in memory.\n")
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("fit",),
-        ("fit", "--criterion", "cubed"),
-        ("frontier", "--points", "1"),
-        ("fit", "--rho-min", "90"),
-        ("fit", "--max-vif", "0.5"),
-        ("roll", "--window", "0"),
-        ("fit", "--unknown"),
-    ],
-)
-def test_help_that_is_advised_exists(main, wine_csv, arguments):
-    file = (wine_csv,) * (len(arguments) > 1)
-    status, _, err = main(arguments[0], *file, *arguments[1:])
-    assert status == 2
-    advised = re.search("Try 'coral ([^']*)'", err)
-    assert advised is not None
-    assert advised[1].split() == [arguments[0], "--help"]
-    status, out, _ = main(*advised[1].split())
-    assert status == 0
-    assert out.startswith("usage: coral")

@@ -130,11 +130,6 @@ def test_reproduce_a_table_by_label_and_by_number(main, tmp_path):
     status, out, _ = main("reproduce", "--table", "1")
     assert status == 0
     assert "Wine, CORAL" in out
-    status, _, err = main("reproduce", "--table", "12345")
-    assert status == 2
-    assert "rho-star" in err
-    status, _, err = main("reproduce", "-o", tmp_path / "t.doc")
-    assert status == 2
 
 
 def test_app_is_served_on_this_machine_only(main, monkeypatch):

@@ -84,10 +84,6 @@ def test_windows_and_rows_without_output_are_counted(prices, main, tmp_path):
         (["--window", "40", "--date", "a"], "does not hold dates"),
         (["--window", "40", "--by", "sectr"], "Did you mean 'sector'"),
         (["--window", "40", "--weights", "a"], "--weights"),
-        (["--window", "40", "--rho-min", "2"], "between 0 and 1"),
-        (["--window", "40", "--by", "sector", "--jobs", "0"], "number of processes"),
-        (["--window", "40", "--by", "sector", "--windows", "-"], "standard output"),
-        (["--window", "40", "--rho-min", "0.9", "--max-vif", "2"], "one of --rho-min, --max-vif"),
     ],
 )
 def test_wrong_use_is_reported_and_leaves_no_file(prices, main, tmp_path, arguments, told):
@@ -199,9 +195,6 @@ def test_limits_of_the_outputs(prices, main, tmp_path, option, value):
         panel = rolling(table[NAMES], 50, step=40, **{option: value})
     wanted = panel.fidelity.min(axis=1)
     assert np.allclose(windows["min_fidelity"], wanted, atol=1e-7, equal_nan=True)
-    status, _, told = main("roll", path, *asked, "--rho-min", 0.9, "-o", tmp_path / "both.csv")
-    assert status == 2
-    assert f"not both --rho-min and {flag}" in " ".join(told.split())
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])

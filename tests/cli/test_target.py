@@ -89,14 +89,11 @@ def test_roll_leaves_the_outcome_alone(main, sales_csv, tmp_path):
     assert column(out, "a")[-1] != column(sales_csv, "a")[-1]
 
 
-def test_an_outcome_that_is_no_column_or_has_another_use(main, sales_csv):
+def test_an_outcome_that_is_no_column(main, sales_csv):
     status, _, err = main("fit", sales_csv, "--target", "grwth")
     assert status == 3
     assert "'grwth'" in err
     assert "growth" in err
-    status, _, err = main("fit", sales_csv, "--target", "a", "--weights", "a")
-    assert status == 2
-    assert "--target 'a' has another use" in err
 
 
 def test_a_variable_of_a_matrix_can_be_the_outcome(answer, tmp_path):

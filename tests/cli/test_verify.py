@@ -89,11 +89,3 @@ def test_files_that_are_no_certificates(main, wine_csv, proof, tmp_path, case):
     first, second = err.splitlines()
     assert told in first
     assert "coral fit --certificate" in second
-
-
-@pytest.mark.parametrize("name", ["", "missing.json"])
-def test_a_certificate_that_is_no_file(main, wine_csv, tmp_path, name):
-    status, _, err = main("verify", wine_csv, tmp_path / name)
-    assert status == 2
-    assert "no such certificate file" in err
-    assert "coral fit TABLE --certificate FILE" in err
