@@ -16,7 +16,8 @@ def app(options: Namespace) -> int:
 
     _check_port(options.host, options.port)
     address = f"http://{options.host}:{options.port}"
-    console.say(f"coral app on {address} (stop with Ctrl-C)", stderr=True)
+    with console.beside("-"):
+        console.say(f"coral app on {address} (stop with Ctrl-C)")
     serve(APP, options.host, options.port, headless=options.no_browser)
     return OK
 

@@ -13,6 +13,7 @@ import threading
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, TextIO
 
 import numpy as np
@@ -25,9 +26,14 @@ PATIENCE = 1.0
 _COLOURS = {"green": "1;32", "yellow": "1;33", "red": "1;31", "bold": "1"}
 
 
-def say(text: str, colour: str = "", *, stderr: bool = False) -> None:
+def beside(output: str | None) -> AbstractContextManager[Any]:
+    """Print to standard error where standard output holds a table, as ``-`` asks for."""
+    return contextlib.redirect_stdout(sys.stderr if output == "-" else sys.stdout)
+
+
+def say(text: str, colour: str = "") -> None:
     """Print one paragraph, wrapped at words; bold, and in a colour if one is given."""
-    out = sys.stderr if stderr else sys.stdout
+    out = sys.stdout
     lines = textwrap.wrap(printable(text), _width(), break_on_hyphens=False) or [""]
     start, end = "", ""
     if colour and out.isatty() and not os.environ.get("NO_COLOR"):
@@ -35,11 +41,11 @@ def say(text: str, colour: str = "", *, stderr: bool = False) -> None:
     out.write("".join(f"{start}{line}{end}\n" for line in lines))
 
 
-def say_each(sentences: Iterable[str], *, stderr: bool = False) -> None:
+def say_each(sentences: Iterable[str]) -> None:
     """Print a paragraph for each sentence that is not empty."""
     for sentence in sentences:
         if sentence:
-            say(sentence, stderr=stderr)
+            say(sentence)
 
 
 def copyable(line: str) -> None:
@@ -47,7 +53,7 @@ def copyable(line: str) -> None:
     sys.stdout.write(printable(line) + "\n")
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, stderr: bool = False) -> None:
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table: the first column is a name, the others are numbers; these are never cut."""
     columns = list(zip(header, *rows, strict=True))
     widths = [max(map(_cells, column)) for column in columns[1:]]
@@ -55,19 +61,18 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, stderr: bool 
     room = max(10, min(40, _width() - sum(widths) - 2 * len(widths)))
     names = [shortened(printable(name), room) for name in columns[0]]
     widths = [max(map(_cells, names)), *widths]
-    out = sys.stderr if stderr else sys.stdout
     for name, row in zip(names, (header, *rows), strict=True):
         line = name + " " * (widths[0] - _cells(name))
         for text, width in zip(row[1:], widths[1:], strict=True):
             line += " " * (2 + width - _cells(text)) + text
-        out.write(line.rstrip() + "\n")
+        sys.stdout.write(line.rstrip() + "\n")
 
 
-def written(files: Iterable[Any], *, stderr: bool = False) -> None:
+def written(files: Iterable[Any]) -> None:
     """Say which files were written; "-" is none."""
     names = [str(file) for file in files if str(file) != "-"]
     if names:
-        say(f"Written: {', '.join(names)}", stderr=stderr)
+        say(f"Written: {', '.join(names)}")
 
 
 def print_json(record: Mapping[str, Any]) -> None:

@@ -72,7 +72,8 @@ def fit(options: Namespace) -> int:
     if options.json:
         console.print_json(_record(fitted, told, written))
     else:
-        _show(fitted, options, told, written)
+        with console.beside(options.output):
+            _show(fitted, options, told, written)
     return OK if fitted.model.result_.is_certified else NOT_CERTIFIED
 
 
@@ -189,15 +190,15 @@ def _record(fitted: Fit, told: list[str], written: list[str]) -> dict[str, Any]:
 
 def _show(fitted: Fit, options: Namespace, told: list[str], written: list[str]) -> None:
     """Print measured figures first, then what is proved, then the details."""
-    stderr, model, measured = options.output == "-", fitted.model, fitted.measured
+    model, measured = fitted.model, fitted.measured
     result = model.result_
     certified = result.is_certified and result.notes.is_about_rows
-    console.say(measured.headline(), "green" if certified else "yellow", stderr=stderr)
+    console.say(measured.headline(), "green" if certified else "yellow")
     threshold = sentences.rank(result)
     if not result.deficiency:
         threshold = sentences.threshold(model.threshold_, result)
-    console.say_each((*sentences.proved(result), *told, threshold), stderr=stderr)
-    console.say("", stderr=stderr)
+    console.say_each((*sentences.proved(result), *told, threshold))
+    console.say("")
     shown = range(len(result.names))
     if len(shown) > _LONGEST_TABLE:
         shown = np.argsort(measured.fidelity, kind="stable")[:_LONGEST_TABLE].tolist()
@@ -210,11 +211,11 @@ def _show(fitted: Fit, options: Namespace, told: list[str], written: list[str]) 
     if not sentences.minimises_residual(result):
         del columns["price"]
     rows = list(zip(result.names, *columns.values(), strict=True))
-    console.table(("variable", *columns), [rows[j] for j in shown], stderr=stderr)
+    console.table(("variable", *columns), [rows[j] for j in shown])
     if len(shown) < len(result.names):
         more_rows = len(result.names) - len(shown)
-        console.say(f"and {more_rows:,} more, none weaker (--json lists all).", stderr=stderr)
-    console.written(written, stderr=stderr)
+        console.say(f"and {more_rows:,} more, none weaker (--json lists all).")
+    console.written(written)
     if options.output is None:
         what = "The outputs were not written" if written else "Nothing was written"
-        console.say(f"{what}: -o FILE writes the outputs.", stderr=stderr)
+        console.say(f"{what}: -o FILE writes the outputs.")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from argparse import Namespace
-from collections.abc import Sequence
-from typing import Any
 
 from skcoral.cli import console
 from skcoral.cli.loading import floors_by_name, load, notes
@@ -51,13 +49,14 @@ def roll(options: Namespace) -> int:
             figures = stack.enter_context(outputs.open(options.windows))
         assert stream is not None  # "-" is an output too
         run.write(stream, options.output, figures, options.windows or "-")
-    _show(run, options, files)
+    with console.beside(options.output):
+        _show(run, options)
+        console.written(files)
     return OK if run.certified else NOT_CERTIFIED
 
 
-def _show(run: RollingPass, options: Namespace, written: Sequence[Any]) -> None:
+def _show(run: RollingPass, options: Namespace) -> None:
     """Print what was done."""
-    stderr = options.output == "-"
     counts = (f"{n:,} {kind}" for kind, n in sorted(run.status.items()))
     kinds = ", ".join(counts).replace("_", " ")
     groups = f" in {len(run.groups):,} groups" if options.by else ""
@@ -79,9 +78,7 @@ def _show(run: RollingPass, options: Namespace, written: Sequence[Any]) -> None:
         "--exclude NAME leaves a column out of all windows." if run.first_reason else "",
         *notes(run.data),
     ]
-    console.say_each(told, stderr=stderr)
-    if not stderr:
-        console.written(written)
+    console.say_each(told)
 
 
 def _advice(run: RollingPass, options: Namespace) -> str:

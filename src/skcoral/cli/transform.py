@@ -34,6 +34,7 @@ def transform(options: Namespace) -> int:
     n_rows = data.content.n_rows - len(data.incomplete)
     done = f"{console.counted(n_rows, 'row')} transformed with {model} ({len(data.names)} columns)."
     headline = "" if measured is None else measured.headline()
-    console.say_each([done, headline, *told], stderr=output == "-")
-    console.written([output])
+    with console.beside(output):
+        console.say_each([done, headline, *told])
+        console.written([output])
     return OK
