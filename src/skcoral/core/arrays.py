@@ -272,8 +272,6 @@ def _orthogonal_factor(A: Any) -> Any:
 
 def cholesky(A: Any) -> Any:
     """The lower factor of a positive definite matrix."""
-    if not isinstance(A, np.ndarray):
-        return library(A).linalg.cholesky(A)
     factor = cholesky_or_none(A)
     if factor is None:
         raise np.linalg.LinAlgError("the matrix is not positive definite")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skcoral.core.arrays import Array
-from skcoral.core.linalg import gram_defect, of_unit_variance
+from skcoral.core.linalg import correlation_of_covariance, gram_defect, of_unit_variance
 from skcoral.core.problem import Matrix, check_semidefinite
 from skcoral.core.validation import check_names, float_array, in_order, listing
 from skcoral.exceptions import InvalidArgumentError, InvalidCorrelationError
@@ -41,10 +41,8 @@ class Composites:
                 "the variables cancel them out. Anchor to something else."
             )
         self.unit = directions / length
-        R = gram / np.outer(length, length)
-        np.fill_diagonal(R, 1.0)
         try:
-            checked = check_semidefinite(0.5 * (R + R.T), self.names)
+            checked = check_semidefinite(correlation_of_covariance(gram), self.names)
         except InvalidCorrelationError as reason:
             raise InvalidArgumentError(
                 f"The composites cannot be decorrelated: {reason}"

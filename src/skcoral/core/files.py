@@ -46,7 +46,9 @@ class Outputs:
 
     def reserve(self, path: str | Path) -> Path:
         """Check early that a file can be put at ``path``, and stage an empty one."""
-        target = _possible(path)
+        target = Path(path)
+        with contextlib.suppress(FileNotFoundError):
+            target.stat()  # chains of links without end and names too long are no paths
         if target.resolve() in {other.resolve() for other in self._staged}:
             raise InvalidArgumentError(
                 f"{printable(str(target))}: two outputs have the same name.\n"
@@ -128,20 +130,6 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 def written_files() -> list[str]:
     """The files that this process has put in place so far."""
     return [str(path) for path in _written]
-
-
-def _possible(path: str | Path) -> Path:
-    """The path, unless it cannot be one: chains of links without end, names too long."""
-    target = Path(path)
-    try:
-        target.stat()
-    except FileNotFoundError:
-        pass
-    except ValueError as error:
-        raise InvalidArgumentError(
-            f"{str(path)!r} is no name of a file ({error}).\nChoose another one."
-        ) from error
-    return target
 
 
 @contextlib.contextmanager

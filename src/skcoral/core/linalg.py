@@ -25,7 +25,7 @@ from skcoral.core.arrays import (
     to_device,
     zeros,
 )
-from skcoral.core.lowrank import FactoredCorrelation
+from skcoral.core.lowrank import MANY, FactoredCorrelation
 from skcoral.core.tolerances import SINGULAR_TOL
 
 # The least pivot above which a Cholesky factor is accurate as it is: to 1e-12 in TᵀRT. At a tenth
@@ -36,7 +36,6 @@ _MANY_DIGITS = 1e5  # times the unit rounding of 1e-16 stays below what is promi
 _PART_OF_NONE = 1e-9  # of the null vectors: a variable with less takes part in no dependency
 _CERTAINLY_REGULAR = 1e-10  # a condition estimate that leaves no doubt about the rank
 _FEW_DIMENSIONS = 6  # in which a tree finds neighbours faster than all products do
-_MANY = 5000  # columns whose pairs are not looked at one by one: 25 million products
 
 
 def slices(A: Any, axis: int, count: int = 3) -> list[Any]:
@@ -287,7 +286,7 @@ def inflation_factors(R: Any) -> Array:
 
 def largest_residuals(G: Any) -> Array:
     """The largest absolute correlation of each variable with another one."""
-    if isinstance(G, FactoredCorrelation) and len(G.factor) <= _FEW_DIMENSIONS < _MANY < len(G):
+    if isinstance(G, FactoredCorrelation) and len(G.factor) <= _FEW_DIMENSIONS < MANY < len(G):
         return _largest_by_neighbours(G.factor)
     out = np.empty(len(G))
     for columns, block in blocks_of(G):

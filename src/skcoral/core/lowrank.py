@@ -12,7 +12,7 @@ import scipy.linalg as sla
 from skcoral.core.arrays import Array, Frozen
 
 _BLOCK = 256  # columns at a time: a block of ten thousand rows takes 20 MB
-_MANY = 5000  # columns whose pairs are not looked at one by one: 25 million products
+MANY = 5000  # columns whose pairs are not looked at one by one: 25 million products
 _SINGULAR = 1e-13  # singular values of T, relative to the largest, that count as zero
 
 
@@ -62,7 +62,7 @@ class LowRankTransform(Frozen):
 
     def largest(self) -> float:
         """The largest coefficient in absolute value; of very many columns, a bound on it."""
-        if self.shape[0] <= _MANY:
+        if self.shape[0] <= MANY:
             T = self.toarray()
             return float(max(T.max(), -T.min()))
         rows, columns = (np.linalg.norm(self.left, axis=1), np.linalg.norm(self.right, axis=0))

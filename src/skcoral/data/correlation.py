@@ -93,11 +93,6 @@ class CorrelationEstimate(Frozen):
         return (rows - self.mean) / self.scale
 
     @property
-    def is_wide(self) -> bool:
-        """Whether ``R`` is kept as a factor, because columns are many more than rows."""
-        return isinstance(self.R, FactoredCorrelation)
-
-    @property
     def is_about_rows(self) -> bool:
         """Whether ``R`` is the correlation matrix of the rows, weighted if they are."""
         return not self.source
@@ -195,14 +190,14 @@ def estimate(
     array([[1.      , 0.550149],
            [0.550149, 1.      ]])
     """
-    check_usable(moments)
     R: Any
     deficiency: Deficiency | None
     if isinstance(moments, RowMoments) and not dense:
+        check_usable(moments)
         few = deficiency_of_rows(moments)
         R, deficiency = FactoredCorrelation(few.factor), few
     else:
-        R = correlation_of_covariance(moments.comoment)
+        R = sample_correlation(moments)
         matrix = check_semidefinite(R, moments.names, scale=moments.scale)
         R, deficiency = matrix.R, matrix.deficiency
         deficiency = None if deficiency is None else deficiency.of_table(moments.n_rows)

@@ -234,7 +234,7 @@ class _PairedSums:
 def measure_rows(table: CorrelationEstimate, result: Any, moments: Moments) -> Measured:
     """The figures of a result on rows whose moments are known, weighted as these are."""
     how = {"rows_used": moments.n_rows, "rows_given": moments.n_rows, "weighted": table.weighted}
-    if not (isinstance(moments, RowMoments) and table.is_wide):
+    if not (isinstance(moments, RowMoments) and not table.matrix.dense):
         # T acts on columns standardised by the estimate
         relative = (moments.scale / table.scale)[:, None]
         return measure_matrix(

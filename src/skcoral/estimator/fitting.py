@@ -303,7 +303,7 @@ class Fitting:
         effect = None
         if measured_on is not None:
             effect = measure_matrix(measured_on, result.T, result.names)
-        elif measure and not (table.is_wide and len(table.names) > _LONG):
+        elif measure and (table.matrix.dense or len(table.names) <= _LONG):
             effect = measure_rows(table, result, moments)
         if regular:  # of a singular matrix it takes as long again: on request
             self.threshold_ = api.threshold(table)
