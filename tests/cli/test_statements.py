@@ -17,7 +17,7 @@ def survey(tmp_path):
     return tmp_path, table
 
 
-@pytest.mark.parametrize("how", [["--covariance", "LedoitWolf"], []])
+@pytest.mark.parametrize("how", [["--covariance", "LedoitWolf"], ["--covariance", "MinCovDet"], []])
 @pytest.mark.parametrize("scale", ["unit", "original"])
 def test_standard_deviations_are_claimed_of_the_matrix_they_hold_for(main, survey, how, scale):
     folder, table = survey
@@ -30,7 +30,11 @@ def test_standard_deviations_are_claimed_of_the_matrix_they_hold_for(main, surve
     wanted = 1.0 if scale == "unit" else given.dropna().std()
     holds = bool(np.allclose(out.std() / wanted, 1.0, atol=1e-9))
     assert holds == (not how)
-    assert ("on the rows, standard deviations differ" in said) == (not holds)
+    centre = 0.0 if scale == "unit" else given.dropna().mean()
+    centred = bool(np.allclose(out.mean(), centre, atol=1e-9))
+    assert centred == (how[1:] != ["MinCovDet"])
+    assert ("on the rows, standard deviations differ" in said) == (not holds and centred)
+    assert ("on the rows, means and standard deviations differ" in said) == (not centred)
     assert f"{len(given.dropna())} of 60 rows used" in said
 
 

@@ -139,7 +139,7 @@ def _layout(fitted: Fit, options: Namespace) -> str:
             f"{options.output} holds the transformation T: standardised variables (rows) times "
             "T are the outputs (columns)."
         )
-    said = f"The outputs are {sentences.units(fitted.model.result_, options.output_scale)}"
+    said = f"The outputs are {sentences.units(fitted.model)}"
     unit = options.output_scale == "unit"
     said += "; --output-scale original gives them the units of their sources." if unit else "."
     return said + " Each stands beside its source, as NAME_d." * options.keep_sources

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from skcoral.core.criteria import CRITERIA as CRITERIA
@@ -236,16 +238,23 @@ def price(value: float) -> str:
     return short(value, _ZERO)
 
 
-def units(result: Decorrelation, output_scale: str) -> str:
-    """Mean and standard deviation of the outputs, and for which matrix they hold."""
+def units(model: Any) -> str:
+    """Mean and standard deviation of a fitted model's outputs, and for which matrix they hold."""
+    result = model.result_
     said = "standardised: mean 0, standard deviation 1"
-    if output_scale == "original":
+    if model.output_scale == "original":
         said = "in the units of their sources, with the same mean and standard deviation"
     if result.notes.is_about_rows:
         measured = result.measured
         weighted = measured is not None and measured.weighted
         return f"{said} by the weights of the rows" if weighted else said
-    return f"{said} by {result.notes.about} (on the rows, standard deviations differ from that)"
+    differ = "standard deviations differ"
+    if (
+        model.n_samples_seen_
+    ):  # an estimator may have another centre than the mean, as MinCovDet has
+        moved = np.abs(model.mean_ - model.moments_.mean) > 1e-9 * model.scale_
+        differ = "means and standard deviations differ" if moved.any() else differ
+    return f"{said} by {result.notes.about} (on the rows, {differ} from that)"
 
 
 def _claim(result: Decorrelation) -> str:

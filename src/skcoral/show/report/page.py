@@ -255,7 +255,7 @@ def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
         asked.append(("confidence", said))
     if estimator.estimate_.weighted:
         asked.append(("weights", "rows are weighted"))
-    asked.append(("outputs", sentences.units(result, estimator.output_scale)))
+    asked.append(("outputs", sentences.units(estimator)))
     return asked
 
 
