@@ -14,17 +14,46 @@ PAIR = [[1.0, 0.6], [0.6, 1.0]]  # ρ★ = (√1.6 + √0.4) / 2
 HEAVY = [[1.0, 0.9, 0.5], [0.9, 1.0, 0.6], [0.5, 0.6, 1.0]]
 
 
-def test_windows():
-    assert sentences.windows([0.8, 0.9], [0.2, 0.1], [0.95, 0.96], [0.91, 0.87]) == (
+SOLVED = threshold(PAIR)
+SAID = [
+    (
+        lambda: sentences.windows([0.8, 0.9], [0.2, 0.1], [0.95, 0.96], [0.91, 0.87]),
         "Largest correlation 0.90 → 0.20, every variable keeps at least 0.95 in its window; "
-        "ρ★ from 0.8700 to 0.9100."
-    )
+        "ρ★ from 0.8700 to 0.9100.",
+    ),
+    (
+        lambda: sentences.certificate(decorrelate(PAIR, 0.9)),
+        "Certified for the matrix given: the outputs are uncorrelated up to rounding.",
+    ),
+    (
+        lambda: sentences.goal(maximize_fidelity([[1.0, 0.8], [0.8, 1.0]], 0.3, criterion="worst")),
+        "The floor 0.951936 is the highest at which the largest residual correlation is at most "
+        "0.3 (proved).",
+    ),
+    (
+        lambda: sentences.unfloored(decorrelate(PAIR, {"x0": 0.9}), {"x0": 0.9}),
+        "1 of 2 variables has a floor; the others have none (0): x1.",
+    ),
+    (lambda: sentences.unfloored(decorrelate(PAIR), None), ""),
+    (
+        lambda: sentences.threshold_summary(SOLVED),
+        "Exact decorrelation can keep every output at 0.948683298 and no higher (ρ★, proved to "
+        f"within {SOLVED.gap:.1g}).\nBound by x0, x1; mean fidelity 0.9487, status optimal.",
+    ),
+    (
+        lambda: sentences.frontier_summary(frontier(PAIR, n_points=5)),
+        "The least sum of squared residual correlations of 2 variables for 5 floors from 0.948683 "
+        "to 1.\nIt is 0 up to ρ★ = 0.948683 and 0.36 at a floor of 1.\nAll points are certified.",
+    ),
+    (lambda: sentences.price(1.6e-10), "0"),
+    (lambda: sentences.price(2.91931), "2.919"),
+    (lambda: sentences.price(float("inf")), "∞"),
+]
 
 
-def test_what_is_certified():
-    assert sentences.certificate(decorrelate(PAIR, 0.9)) == (
-        "Certified for the matrix given: the outputs are uncorrelated up to rounding."
-    )
+@pytest.mark.parametrize(("said", "wanted"), SAID)
+def test_sentences_in_full(said, wanted):
+    assert said() == wanted
 
 
 def test_what_is_not_certified():
@@ -36,23 +65,9 @@ def test_what_is_not_certified():
     assert "can have less than 0.01" in sentences.certificate(found)
 
 
-def test_the_highest_floor_within_a_budget():
-    found = maximize_fidelity([[1.0, 0.8], [0.8, 1.0]], 0.3, criterion="worst")
-    assert sentences.goal(found) == (
-        "The floor 0.951936 is the highest at which the largest residual correlation is at most "
-        "0.3 (proved)."
-    )
-
-
-def test_variables_without_a_floor():
-    said = sentences.unfloored(decorrelate(PAIR, {"x0": 0.9}), {"x0": 0.9})
-    assert said == "1 of 2 variables has a floor; the others have none (0): x1."
-
-
 def test_a_support_chooses_no_floor():
     found = decorrelate(PAIR, support=[[True, True], [True, True]])
     assert sentences.unfloored(found, None).startswith("No variable has a floor: ")
-    assert sentences.unfloored(decorrelate(PAIR), None) == ""
 
 
 def test_a_floor_that_is_not_proved_is_the_highest_found():
@@ -65,53 +80,6 @@ def test_a_floor_that_is_not_proved_is_the_highest_found():
         f"The floor {low:.6g} is the highest found at which the sum of squared residual "
         f"correlations is at most 6 (proved: none above {high:.6g} is possible)."
     )
-
-
-def test_thresholds():
-    solved = threshold(PAIR)
-    assert sentences.threshold_summary(solved) == (
-        "Exact decorrelation can keep every output at 0.948683298 and no higher (ρ★, proved to "
-        f"within {solved.gap:.1g}).\n"
-        "Bound by x0, x1; mean fidelity 0.9487, status optimal."
-    )
-
-
-def test_frontiers():
-    assert sentences.frontier_summary(frontier(PAIR, n_points=5)) == (
-        "The least sum of squared residual correlations of 2 variables for 5 floors from 0.948683 "
-        "to 1.\nIt is 0 up to ρ★ = 0.948683 and 0.36 at a floor of 1.\nAll points are certified."
-    )
-
-
-@pytest.mark.parametrize(
-    ("floors", "said"),
-    [
-        ([0.5], "a floor of 0.5.\nIt is 0 up to ρ★ = 0.948683, and so at it.\nThe point is"),
-        ([0.5, 0.6], "from 0.5 to 0.6.\nIt is 0 up to ρ★ = 0.948683, and so at all of them.\n"),
-        ([1.0], "a floor of 1.\nIt is 0.36.\nThe point is certified."),
-    ],
-)
-def test_frontiers_of_one_floor_or_without_residual(floors, said):
-    assert said in sentences.frontier_summary(frontier(PAIR, floors))
-
-
-@pytest.mark.parametrize(
-    ("criterion", "limit", "said"),
-    [
-        ("worst", 0.9, "the largest residual correlation is at most 0.9 already: nothing was"),
-        ("squared", 2.0, "the sum of squared residual correlations is at most 2 already: nothing"),
-        ("vif", 9.0, "No VIF of the variables themselves exceeds 9: nothing was changed."),
-    ],
-)
-def test_limits_that_the_variables_keep_change_nothing(criterion, limit, said):
-    assert said in sentences.goal(maximize_fidelity(PAIR, limit, criterion=criterion))
-
-
-@pytest.mark.parametrize(
-    ("value", "said"), [(1.6e-10, "0"), (2.91931, "2.919"), (float("inf"), "∞")]
-)
-def test_prices(value, said):
-    assert sentences.price(value) == said
 
 
 @pytest.mark.parametrize(

@@ -117,19 +117,6 @@ def test_notes_padded_with_separators_are_left_out_at_the_end_only(quoted):
     assert table.cells("y") == ["2", "", "1", "4"]
 
 
-def test_too_few_columns_are_told_apart_from_too_few_named_ones():
-    table = open_table(b"name,x,y\nA,1,4\nB,2,7\nC,4,1\n", name="t.csv")
-    with pytest.raises(InvalidTableError, match=r"only 'x'.*\nName two or more"):
-        variables(table, profile(table), ["x"])
-    with pytest.raises(
-        InvalidTableError,
-        match=r"there is only 'x'; left out: name \(no numbers, such as '.*'\), y \(as asked\)\.\n",
-    ):
-        variables(table, profile(table), exclude=["y"])
-    with pytest.raises(InvalidTableError, match=r"only 'x'; left out: y \(as asked\)\.\nName two"):
-        variables(table, profile(table), ["x", "y"], exclude=["y"])
-
-
 def book(**sheets):
     out = openpyxl.Workbook()
     out.remove(out.active)

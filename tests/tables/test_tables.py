@@ -33,7 +33,7 @@ from skcoral.tables.dialect import is_note
 from skcoral.tables.notes import reading_notes
 from skcoral.tables.reading import open_table, sheet_names
 from skcoral.tables.table import complete_rows
-from workbooks import saved, workbook
+from workbooks import saved, workbook, zipped
 
 UGLY_CELLS = [
     "", " ", "1.5", "007", "NA", "a b", "it's", "5\" pipe", '"q"', '"x, y"', '"two\nlines"', "é",
@@ -60,14 +60,6 @@ def parquet(**columns):
     return stream.getvalue()
 
 
-def zipped(data, names=("people.csv",)):
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        for name in names:
-            archive.writestr(name, data)
-    return stream.getvalue()
-
-
 SAME_TABLE = {
     "csv": CSV,
     "crlf": CSV.replace(b"\n", b"\r\n"),
@@ -75,7 +67,7 @@ SAME_TABLE = {
     "tsv": CSV.replace(b",", b"\t"),
     "blank lines": CSV.replace(b"\nAlan", b"\n\nAlan"),
     "gzip": gzip.compress(CSV),
-    "zip": zipped(CSV),
+    "zip": zipped(people=CSV),
     "excel": workbook(
         [["name", "height", "weight"], ["Ada", 1.65, 61], ["Alan", 1.78, None], ["Grace", 1.6, 55]]
     ),
@@ -242,8 +234,8 @@ BAD_FILES = {
     ),
     "cut gzip": (gzip.compress(CSV * 500)[:-30], ["cut short"]),
     "cut parquet": (parquet(a=[1.0], b=[2.0])[:-30], ["Parquet", "cut short"]),
-    "cut zip": (zipped(CSV)[:-30], ["zip", "damaged"]),
-    "two files in a zip": (zipped(CSV, ("a.csv", "b.csv")), ["2 files"]),
+    "cut zip": (zipped(people=CSV)[:-30], ["zip", "damaged"]),
+    "two files in a zip": (zipped(a=CSV, b=CSV), ["2 files"]),
     "old excel": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 old", ["without a password"]),
     "empty sheet": (workbook([]), ["empty"]),
     "value outside": (workbook([["a", "b"], [1, 2, 3]]), ["row 2", "right of", "'b'"]),
@@ -356,23 +348,26 @@ def test_a_workbook_of_charts_only():
         open_table(saved(book))
 
 
+ASKED = [
+    ({}, r"'mixed' \(line 4: 'oops'\)"),
+    ({"columns": ["a", "word"]}, r"'word' \(no numbers, such as 'x'\)"),
+    ({"columns": ["a", "gap"]}, r"'gap' \(no values\)"),
+    ({"columns": ["a", "mixd"]}, r"no column 'mixd'.\nDid you mean 'mixed'"),
+    ({"columns": ["a", "b", "a"]}, "asked for twice"),
+    ({"columns": ["a"]}, r"only 'a'.*\nName two or more"),
+    ({"exclude": ["c"]}, "no column 'c'"),
+    ({"exclude": ["b", "mixed"]}, r"there is only 'a'; left out: word \(no numbers, such as 'x'\)"),
+]
+
+
 def test_asking_for_columns():
     table = open_table(b"a,b,word,gap,mixed\n1,2,x,,1\n3,4,y,,2\n5,6,z,,oops\n")
     content = profile(table)
     assert variables(table, content, ["b", "a"]) == ("b", "a")
     assert variables(table, content, exclude=["mixed"]) == ("a", "b")
-    with pytest.raises(InvalidTableError, match=r"'mixed' \(line 4: 'oops'\)"):
-        variables(table, content)
-    with pytest.raises(InvalidTableError, match=r"'word' \(no numbers, such as 'x'\)"):
-        variables(table, content, ["a", "word"])
-    with pytest.raises(InvalidTableError, match=r"'gap' \(no values\)"):
-        variables(table, content, ["a", "gap"])
-    with pytest.raises(InvalidTableError, match=r"no column 'mixd'.\nDid you mean 'mixed'"):
-        variables(table, content, ["a", "mixd"])
-    with pytest.raises(InvalidTableError, match="asked for twice"):
-        variables(table, content, ["a", "b", "a"])
-    with pytest.raises(InvalidTableError, match="no column 'c'"):
-        variables(table, content, exclude=["c"])
+    for asked, told in ASKED:
+        with pytest.raises(InvalidTableError, match=told):
+            variables(table, content, asked.get("columns"), exclude=asked.get("exclude", ()))
 
 
 def test_weights_go_with_their_rows():
@@ -459,7 +454,7 @@ def cut_one_by_one(text):
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])
-@pytest.mark.parametrize("packed", [bytes, gzip.compress, zipped])
+@pytest.mark.parametrize("packed", [bytes, gzip.compress, lambda data: zipped(long=data)])
 def test_long_files_are_opened_again_for_each_pass(encoding, packed, monkeypatch, tmp_path):
     rows = "".join(f'{i},"größe\n{i}",{i * i % 7}\n\n' for i in range(300))
     path = tmp_path / "long.csv"

@@ -19,7 +19,7 @@ import pytest
 from skcoral.core.files import Outputs
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.tables.reading import open_table
-from skcoral.tables.table import Table, complete_rows
+from skcoral.tables.table import Table
 from skcoral.tables.writing import output_format, table_writer
 
 
@@ -98,36 +98,6 @@ def test_one_name_for_two_outputs_and_a_folder(tmp_path):
         with pytest.raises(FileNotFoundError) as caught:
             outputs.reserve(tmp_path / "no" / "a")
         assert caught.value.filename == str(tmp_path / "no" / "a")
-
-
-VALUES = np.array([0.1 + 0.2, -1e-300, 5e-324, 1.7976931348623157e308, 3.0])
-SHEET_VALUES = np.array([0.25, -1e-300, 123456.789, 1e300, 3.0])  # sheets keep 16 digits
-WORDS = ["=1+1", 'a "b", c', "ö\nß", "007", ""]
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "t.csv",
-        "t.tsv",
-        "t.csv.gz",
-        "t.parquet",
-        "t.xlsx",
-    ],
-)
-def test_round_trip_keeps_every_bit_and_every_word(name):
-    values = SHEET_VALUES if name.endswith("xlsx") else VALUES
-    stream = io.BytesIO()
-    writer = table_writer(stream, ["word", "x", "y"], path=name)
-    writer.write([WORDS[:2], values[:2], values[:2]])
-    writer.write([WORDS[2:], values[2:], values[2:]])
-    writer.close()
-    table = open_table(stream.getvalue(), name=name)
-    read = np.concatenate([part.values for part in complete_rows(table, ("x", "y"))])
-    assert np.array_equal(read, np.column_stack([values, values]))
-    cells = [c for batch in table.batches() for c in batch.columns[table.index("word")]]
-    words = [c.as_py() if hasattr(c, "as_py") else c for c in cells]
-    assert [w or "" for w in words] == WORDS
 
 
 def like(**options):
@@ -214,11 +184,10 @@ def test_a_sheet_holds_what_it_can_and_the_rest_as_text():
     assert first == (*map(str, odd), *kept[:3], 1.5, midnight, *kept[5:])
 
 
-@pytest.mark.parametrize(("text", "told"), [("x" * 32_768, "32,767")])
-def test_text_that_a_sheet_would_lose_is_refused(text, told):
+def test_text_that_a_sheet_would_lose_is_refused():
     writer = table_writer(io.BytesIO(), ["note"], path="t.xlsx")
-    with pytest.raises(InvalidTableError, match=rf"{told}(.|\n)*Write \.csv or \.parquet"):
-        writer.write([[text]])
+    with pytest.raises(InvalidTableError, match=r"32,767(.|\n)*Write \.csv or \.parquet"):
+        writer.write([["x" * 32_768]])
 
 
 @pytest.mark.parametrize("name", ["t", "t.dat", "t.csv.zip", "t.zip"])
