@@ -37,8 +37,9 @@ def roll(options: Namespace) -> int:
         labels = tuple(filter(None, [options.date, *by]))
         data = load(options, labels=labels)
         check_target(options, spelled=spelled)
+        n_rows = whole_number(options.window)  # else a span of time
         settings = {name: getattr(options, name) for name in _AS_GIVEN} | {
-            "window": _number_or_text(options.window),
+            "window": options.window if n_rows is None else n_rows,
             "n_jobs": options.jobs,
             "rho_min": floors_by_name(options.rho_min, data.names),
         }
@@ -91,8 +92,3 @@ def _advice(run: RollingPass, options: Namespace) -> str:
         "A window needs all of its rows to be complete: --min-rows NUMBER asks for fewer of "
         "them; --exclude NAME leaves out a column with many missing values."
     )
-
-
-def _number_or_text(value: str) -> int | str:
-    number = whole_number(value)
-    return value if number is None else number

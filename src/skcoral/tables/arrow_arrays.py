@@ -1,6 +1,7 @@
 """Arrow arrays from and to the values of Python and NumPy, without pandas.
 
-``pyarrow.array`` and its like import pandas, which takes longer than most commands.
+``pyarrow.array``, ``pyarrow.scalar`` and ``to_numpy`` import pandas, with which ``coral inspect``
+takes one and a half times as long for a small file.
 """
 
 from __future__ import annotations

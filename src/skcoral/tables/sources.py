@@ -60,8 +60,6 @@ def find_source(
                 "Pipe a table in, or name a file instead of '-'."
             )
         return _held(sys.stdin.buffer, name or "standard input", encoding)
-    if not str(source):
-        raise InvalidTableError("The name of the table's file is empty.\nName a file with a table.")
     path = Path(source)
     label = name or printable(str(path))
     with readable(label):

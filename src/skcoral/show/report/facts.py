@@ -62,11 +62,6 @@ class ReportFacts:
     notes: list[str]  # what was left out and assumed; shown next to the answer
     origin: list[str]  # file, date, rows used and left out; shown under the title
 
-    @property
-    def R(self) -> Any:
-        """The correlation matrix that was solved for."""
-        return self.estimator.correlation_
-
 
 def gather(
     estimator: Any,

@@ -157,7 +157,7 @@ def _curve(facts: ReportFacts) -> dict[str, Any] | None:
     result = facts.result
     if facts.frontier is None:
         return None
-    R = facts.R if result.anchors is None and not result.deficiency else None
+    R = facts.estimator.correlation_ if result.anchors is None and not result.deficiency else None
     display = FrontierDisplay.from_result(facts.frontier, R, chosen=result)
     measure = sentences.CRITERIA[display.criterion]
     return {
@@ -173,7 +173,7 @@ def _correlations(facts: ReportFacts, sources: Sequence[str]) -> dict[str, Any]:
     """Two pictures, or of many columns the worst pairs and the distribution of all."""
     result, measured = facts.result, facts.measured
     if max(len(sources), len(result.names)) > MOST_CELLS or measured.before is None:
-        before = facts.R if measured.before is None else measured.before
+        before = facts.estimator.correlation_ if measured.before is None else measured.before
         after = result.correlation if measured.after is None else measured.after
         counts = [spread_of_sizes(G, _EDGES) for G in (before, after)]
         return {
