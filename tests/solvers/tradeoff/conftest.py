@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.linalg import toeplitz
 
 from skcoral.datasets import load_wine, make_system, wdi_correlation
-from systems import nearly_singular
 
 
 def off(G: np.ndarray) -> np.ndarray:
@@ -74,30 +72,6 @@ def projected_gradient(
     for _ in range(steps):
         W = project_on_caps(W - length * 2 * W @ off(W.T @ W), A, floors)
     return np.linalg.solve(A, W)
-
-
-def of_kind(kind: int, p: int, rng: np.random.Generator) -> np.ndarray:
-    """Few rows, a common factor, nearly singular, two factors with little noise, or a chain."""
-    if kind == 0:  # few rows behind it
-        return np.corrcoef(rng.normal(size=(p + 2, p)).T)
-    if kind == 1:  # one strong common factor
-        X = rng.normal(size=(5 * p, p)) + rng.normal(size=(5 * p, 1)) * rng.uniform(0, 3)
-        return np.corrcoef(X.T)
-    if kind == 2:
-        condition = 10 ** rng.uniform(1, 8)
-        seed = int(rng.integers(1000))
-        return nearly_singular(p, condition=condition, seed=seed)
-    if kind == 3:  # two factors, little noise
-        F = rng.normal(size=(p, 2))
-        M = F @ F.T + np.diag(rng.uniform(0.01, 0.5, p))
-        return M / np.sqrt(np.outer(np.diag(M), np.diag(M)))
-    return toeplitz(rng.uniform(-0.95, 0.95) ** np.arange(p))
-
-
-@pytest.fixture(scope="session")
-def system_of_kind() -> Callable[..., np.ndarray]:
-    """Random systems of five kinds."""
-    return of_kind
 
 
 @pytest.fixture(scope="session")

@@ -12,56 +12,6 @@ from skcoral.datasets import make_system
 CRITERIA = ("squared", "worst", "absolute")
 
 
-def sparse_weights(p, rng):
-    omega = np.triu(rng.uniform(0.05, 2, (p, p)), 1) * (rng.uniform(size=(p, p)) < 0.5)
-    return omega + omega.T
-
-
-def edges(seed, system):
-    rng = np.random.default_rng(seed)
-    p = int(rng.integers(3, 9))
-    R = system(seed % 5, p, rng)
-    rho_star, omega = threshold(R).upper, sparse_weights(p, rng)
-    close = 1 - 10 ** rng.uniform(-12, -6)
-    yield R, np.full(p, close), None
-    yield R, np.where(rng.uniform(size=p) < 0.5, close, rng.uniform(0.3, 0.99, p)), None
-    yield R, np.full(p, rho_star + 10 ** rng.uniform(-12, -6)), None
-    yield R, np.full(p, rho_star + 10 ** rng.uniform(-9, -3)), omega
-    yield R, np.full(p, rng.uniform(0.8, 0.999)), omega
-    yield R, rng.choice([0, 0.5, 0.9, 0.999, 1.0], p), omega
-    yield R, rng.choice([0, 0.999, 1.0], p), None
-
-
-def examine(seed, criterion, system):
-    for R, floors, omega in edges(seed, system):
-        result = decorrelate(R, floors, criterion=criterion, pair_weights=omega)
-        assert result.status in {"optimal", "exact"}
-        found = check(result, R)
-        assert found.passed, found.problems
-
-
-@pytest.mark.parametrize("criterion", CRITERIA)
-def test_edges_are_certified(criterion, system_of_kind):
-    for seed in range(5):
-        examine(seed, criterion, system_of_kind)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")
-@pytest.mark.parametrize("criterion", CRITERIA)
-def test_many_more_edges(criterion, system_of_kind):
-    """What is left open is one in a hundred, and never claimed to be optimal."""
-    count = left_open = 0
-    for seed in range(5, 45):
-        for R, floors, omega in edges(seed, system_of_kind):
-            result = decorrelate(R, floors, criterion=criterion, pair_weights=omega)
-            found = check(result, R)
-            assert found.passed, found.problems
-            count += 1
-            left_open += result.status not in {"optimal", "exact"}
-    assert left_open <= 0.01 * count
-
-
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_pairs_without_weight_are_decided_by_squares(random_correlation, naive, criterion):
     """Among all optima the least sum of squares over all pairs, by an independent solver."""

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+import systems
+from skcoral import threshold
 from skcoral.core.linalg import correlation_of_covariance
 
 CRITERIA = ("squared", "worst", "absolute")
@@ -74,7 +76,29 @@ def singular(rng: Any, p: int) -> Any:
     return correlation_of_covariance(np.cov(X.T))
 
 
+def spectrum(rng: Any, p: int) -> Any:
+    """Eigenvalues that fall by a factor, over up to seven orders of magnitude."""
+    return systems.with_spectrum(
+        np.logspace(0, -rng.uniform(0, 7), p), seed=int(rng.integers(1000))
+    )
+
+
+def common(rng: Any, p: int) -> Any:
+    """Two factors, and of some variables nearly nothing else."""
+    loadings = rng.normal(size=(p, 2))
+    return correlation_of_covariance(
+        loadings @ loadings.T + np.diag(10.0 ** rng.uniform(-5, 0, size=p))
+    )
+
+
+def collinear(rng: Any, p: int) -> Any:
+    """One direction of next to no variance, down to a hundred millionth of the largest."""
+    condition = 10.0 ** rng.uniform(1, 8)
+    return systems.nearly_singular(p, condition=condition, seed=int(rng.integers(1000)))
+
+
 FAMILIES = (factor, sample, blocks, autoregressive, equal, nearly_singular, singular)
+REGULAR = (*FAMILIES[:-1], spectrum, common, collinear)
 
 
 def floors(rng: Any, p: int) -> Any:
@@ -112,3 +136,29 @@ def restricted(rng: Any) -> Problem:
     np.fill_diagonal(mask, True)
     asked = {"rho_min": floors(rng, p), "criterion": str(rng.choice(CRITERIA)), "support": mask}
     return Problem(family(rng, p), {**asked, "n_starts": 8})
+
+
+STEPS = np.array([0.0, 0.5, 0.9, 0.99, 0.999, 1 - 1e-5, 1 - 1e-6, 1 - 1e-8, 1.0])
+HARDNESS = ("common", "mixed", "steps", "next to one", "next to the threshold")
+
+
+def hard(rng: Any, family: Any, floors: str) -> Problem:
+    """Floors of one kind, with weights or without, of a regular matrix."""
+    p = int(rng.integers(2, 12))
+    R = family(rng, p)
+    weights = np.triu(rng.uniform(0.05, 2, (p, p)), 1) * (rng.random((p, p)) < 0.6)
+    if floors == "common":
+        rho = np.full(p, rng.uniform(0.8, 0.9999))
+    elif floors == "mixed":
+        rho = np.where(rng.random(p) < 0.3, 0.0, rng.uniform(0.2, 0.999, p))
+    elif floors == "steps":  # over orders of magnitude, as the weights
+        rho = rng.choice(STEPS, p)
+        weights *= 10.0 ** rng.uniform(-8, 0, (p, p))
+    elif floors == "next to one":
+        rho = np.where(rng.random(p) < 0.5, 1 - 10 ** rng.uniform(-12, -1), rng.uniform(0.3, 1, p))
+    else:
+        rho = np.full(p, min(threshold(R).upper + 10 ** rng.uniform(-12, -3), 1.0))
+    asked = {"rho_min": rho} | ({"pair_weights": weights + weights.T} if weights.any() else {})
+    if rng.random() < 0.5:
+        asked.pop("pair_weights", None)
+    return Problem(R, asked)
