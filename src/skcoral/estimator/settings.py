@@ -87,9 +87,9 @@ def solve_for(
 ) -> Decorrelation:
     """Solve for floors, a budget or a limit, whichever the settings have: those of a ``CORAL``.
 
-    ``floors`` replace those of the settings; ``warm`` is the answer to a neighbouring problem.
+    The settings are those that ``check_settings`` accepted. ``floors`` replace theirs; ``warm`` is
+    the answer to a neighbouring problem.
     """
-    check_target(asked)
     settings = {name: getattr(asked, name) for name in _SETTINGS}
     floors = asked.rho_min if floors is None else floors
     criterion, budget = asked.criterion, asked.budget

@@ -182,7 +182,7 @@ def _replicate(sample: Resampler, part: Index, full: Fitted) -> tuple[float, Arr
 
 
 def threshold_interval(
-    sample: Resampler, value: float, confidence: float, *, n_folds: int = 10, seed: int = 0
+    sample: Resampler, value: float, confidence: float, *, seed: int = 0
 ) -> tuple[float, float, float]:
     """The estimate of ρ★ without its bias, and the two ends of its interval.
 
@@ -197,7 +197,7 @@ def threshold_interval(
     with λ, T and ρ★ from the fold that left the row out, studentised by draws. ``value`` is ρ★ of
     the table.
     """
-    upper, psi = sample.by_fold(_left_out, n_folds)
+    upper, psi = sample.by_fold(_left_out, 10)
     bound = float(mean_of(upper[:, None], sample.weights)[0])
     spread, draws = Draws(sample.dependence, DRAWS, seed).errors(psi[:, None])
     width = float(spread[0]) * np.sqrt(1.0 + len(sample.names) / sample.dependence.n_effective)
