@@ -72,20 +72,6 @@ def test_a_row_of_several_groups_needs_its_group(table):
     assert local.model("2024-02-01").n_samples_seen_ == 20
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"n_jobs": 0},
-        {"n_jobs": "all"},
-        {"min_rows": "x"},
-        {"min_rows": 1},
-    ],
-)
-def test_arguments_without_a_meaning_are_refused(table, arguments):
-    with pytest.raises(InvalidArgumentError, match=next(iter(arguments))):
-        grouped(table, ["u", "v"] * 30, **arguments, **SETTINGS)
-
-
 @pytest.mark.parametrize("X", [None, 3.0, np.zeros(5), scipy.sparse.eye(5), np.empty((5, 0))])
 def test_what_is_no_table_is_refused(X):
     with pytest.raises(InvalidTableError):

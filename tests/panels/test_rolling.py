@@ -265,13 +265,18 @@ def test_small_groups_are_reported():
         panel = grouped(X, by=keys, min_rows=10, rho_min=0.9)
     assert panel.status["status"].tolist() == ["exact", "short"]
     assert panel.outputs.iloc[37:].isna().all().all()
+    with pytest.raises(InvalidArgumentError, match="min_rows"):
+        grouped(X, by=keys, min_rows=1)
 
 
 @pytest.mark.parametrize(
     ("asked", "error", "words"),
     [
         ({"min_rows": 50}, InvalidArgumentError, "min_rows=50 rows never fit"),
+        ({"min_rows": "x"}, InvalidArgumentError, "min_rows must"),
         ({"step": 0}, InvalidArgumentError, "step must"),
+        ({"n_jobs": 0}, InvalidArgumentError, "n_jobs"),
+        ({"n_jobs": "all"}, InvalidArgumentError, "n_jobs"),
         ({"by": "sector"}, InvalidArgumentError, "There is no column"),
         ({"rho_min": 1.5}, InvalidArgumentError, "1.5"),
         ({"rho_mni": 0.9}, TypeError, "rho_mni"),

@@ -1,4 +1,4 @@
-"""Models and moments as files that hold nothing that can run: JSON, NPZ and ONNX."""
+"""Models and moments as files that hold nothing that can run: JSON and ONNX."""
 
 from skcoral.models.files import load_model, load_moments, save_model, save_moments
 from skcoral.models.onnx import to_onnx
