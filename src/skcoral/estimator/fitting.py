@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from skcoral.core.results import Decorrelation, Threshold
     from skcoral.core.solution import Certificate
 
-_LONG = 10_000  # columns of a wide table from which on the effect is measured only on request
+# Columns of a wide table from which on the effect is measured only on request: of 40 rows, that
+# takes twice as long as the fit with 12,000 columns, and six times as long with 25,000.
+_LONG = 10_000
 
 
 class Fitting:

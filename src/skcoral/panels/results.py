@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skcoral.core.arrays import Array
 from skcoral.core.display import Drawn
 from skcoral.core.validation import listing
 from skcoral.estimator import CORAL
@@ -62,7 +61,7 @@ class Panel(Drawn):
     names: tuple[str, ...]
     keys: dict[str, Any]
     columns: dict[str, Any]
-    by_output: dict[str, Array]
+    figures: dict[str, Any]
     _rows: Rows
     _windows: Windows
     _solver: Solver
@@ -86,7 +85,7 @@ class Panel(Drawn):
         return self._of_outputs("turnover")
 
     def _of_outputs(self, figure: str) -> Any:
-        columns = dict(zip(self.names, self.by_output[figure].T, strict=True))
+        columns = dict(zip(self.names, self.figures[figure].T, strict=True))
         return self._rows.frame(self.keys, columns)
 
     def to_frame(self) -> Any:
@@ -156,14 +155,13 @@ class Panel(Drawn):
 
 def window_columns(
     windows: Windows, figures: dict[str, Any], names: tuple[str, ...]
-) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Columns with one figure per window, and the figures of each output."""
-    by_output = {name: figures[name] for name in ("fidelity", "turnover")}
+) -> dict[str, Any]:
+    """Columns with one figure per window."""
     fidelity, used = figures["fidelity"], windows.ends - windows.starts
     solved = np.isfinite(fidelity).all(axis=1)
     lowest = np.where(solved, fidelity.min(axis=1, initial=np.inf), np.nan)
     at_lowest = fidelity <= lowest[:, None] + _ROUNDING
-    columns = {
+    return {
         "first": windows.first,
         "last": windows.last,
         "rows": used,
@@ -174,7 +172,6 @@ def window_columns(
         "turnover": figures["turnover"].mean(axis=1),
         "reason": figures["reason"],
     }
-    return columns, by_output
 
 
 def _weakest(names: tuple[str, ...], at_lowest: Any) -> str:

@@ -180,7 +180,7 @@ def _panel(
     outputs, figures, warned = run(
         rows.values, complete, windows, solver, n_jobs=n_jobs, callback=callback
     )
-    columns, by_output = window_columns(windows, figures, names)
+    columns = window_columns(windows, figures, names)
     labels = rows.labels[rows.order]
     columns["first"], last = labels[windows.first], labels[columns.pop("last")]
     warn_about_windows(warned, columns, last)
@@ -190,4 +190,4 @@ def _panel(
     }
     outputs = rows.like_source(outputs, names)
     keys[rows.label] = last
-    return Panel(outputs, names, keys, columns, by_output, rows, windows, solver)
+    return Panel(outputs, names, keys, columns, figures, rows, windows, solver)

@@ -98,7 +98,7 @@ class Roller:
         )
         windows.of_row[:before] = -1  # these rows were transformed with their own batch
         outputs, figures, _ = run(rows, complete, windows, self.solver, n_jobs=self.n_jobs)
-        columns, _ = window_columns(windows, figures, self.solver.output_names)
+        columns = window_columns(windows, figures, self.solver.output_names)
         status = np.append(columns["status"], "none")[windows.of_row[before:]]
         without = Counter(_WITHOUT[kind] for kind in status[complete[before:]] if kind in _WITHOUT)
         without["with missing values"] = int((~complete[before:]).sum())
