@@ -54,6 +54,12 @@ def test_symmetry_and_unit_diagonal(place: tuple[int, int]) -> None:
         check_correlation(nudged(*place, 5e-8))
 
 
+def test_pair_weights_are_symmetric() -> None:
+    check_pair_weights(nudged(0, 1, 0.5e-8) ** 2, NAMES)
+    with pytest.raises(InvalidArgumentError, match="symmetric"):
+        check_pair_weights(nudged(0, 1, 5e-8) + 1, NAMES)
+
+
 def test_correlations_beyond_one() -> None:
     for step, refused in ((5e-8, True), (0.2e-8, False)):
         two = np.array([[1.0, 1 + step], [1 + step, 1.0]])
@@ -74,15 +80,6 @@ def test_anchors_that_count_as_dependent() -> None:
     Problem.of(R, anchors=pair(np.sqrt(2 * 3e-12 / rate)))  # the ratio of eigenvalues: 3e-12
     with pytest.raises(InvalidArgumentError, match="`anchor1` = `anchor0`"):
         Problem.of(R, anchors=pair(np.sqrt(2 * 0.3e-12 / rate)))
-
-
-def test_pair_weights_are_symmetric() -> None:
-    W = np.ones((6, 6))
-    W[0, 1] += 0.5e-8
-    check_pair_weights(W, NAMES)
-    W[0, 1] += 5e-8
-    with pytest.raises(InvalidArgumentError):
-        check_pair_weights(W, NAMES)
 
 
 @pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])

@@ -21,6 +21,11 @@ def test_pearson_is_numpys():
     np.testing.assert_allclose(got.scale, X.std(axis=0, ddof=1), rtol=1e-13)
     assert got.names == ("a", "b", "c", "d")
     assert "80 rows" in got.guarantee
+    few = table(5, 4)  # one row more than columns is enough
+    apart = table(500, 2)
+    close = apart[:, :1] + 1e-4 * np.random.default_rng(3).normal(size=(500, 1))
+    for X in (few, np.hstack([apart, close])):
+        np.testing.assert_allclose(estimate(Moments.from_rows(X)).R, np.corrcoef(X.T), atol=1e-12)
 
 
 def test_correlation_of_columns_a_hundred_million_deviations_from_zero():
@@ -34,36 +39,23 @@ def test_correlation_of_columns_a_hundred_million_deviations_from_zero():
     np.testing.assert_allclose(estimate(Moments.from_rows(far)).R, expected, atol=1e-9, rtol=0)
 
 
-def test_constant_columns_are_named():
-    X = table()
-    X[:, [1, 3]] = [0.1, 7.0]
-    with pytest.raises(InvalidTableError, match=r"2 columns.*`b`, `d`"):
+@pytest.mark.parametrize(
+    ("X", "error", "told"),
+    [
+        (table() * [1, 0, 1, 0] + [0, 0.1, 0, 7], InvalidTableError, "2 columns.*`b`, `d`"),
+        *(
+            (table(n, 4), InvalidTableError, f"{n} rows.*4 columns.*5 rows.*LedoitWolf")
+            for n in (2, 3, 4)
+        ),
+        (np.ones((0, 4)), InvalidTableError, "no rows"),
+        (np.ones((1, 4)), InvalidTableError, "1 sample.*`a`, `b`"),
+        # repeated rows do not hide that the rank is too small
+        (table(4, 4).repeat(5, axis=0), SingularCorrelationError, "rank 3 of 4.*LedoitWolf"),
+    ],
+)
+def test_tables_without_a_regular_matrix(X, error, told):
+    with pytest.raises(error, match=told):
         estimate(Moments.from_rows(X, names=list("abcd")))
-
-
-@pytest.mark.parametrize("n", [2, 3, 4])
-def test_too_few_rows(n):
-    X = table(n, 4)
-    with pytest.raises(InvalidTableError, match=rf"{n} rows.*4 columns.*5 rows.*LedoitWolf"):
-        estimate(Moments.from_rows(X))
-
-
-def test_one_row_more_than_columns_is_enough():
-    X = table(5, 4)
-    np.testing.assert_allclose(estimate(Moments.from_rows(X)).R, np.corrcoef(X.T), atol=1e-12)
-
-
-def test_no_rows_and_one_row():
-    with pytest.raises(InvalidTableError, match="no rows"):
-        estimate(Moments(["a", "b"]))
-    with pytest.raises(InvalidTableError, match=r"1 sample.*`a`, `b`"):
-        estimate(Moments(["a", "b"]).update([[1.0, 2.0]]))
-
-
-def test_repeated_rows_do_not_hide_too_small_a_rank():
-    X = np.repeat(table(4, 4), 5, axis=0)
-    with pytest.raises(SingularCorrelationError, match=r"rank 3 of 4.*LedoitWolf"):
-        estimate(Moments.from_rows(X))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -75,12 +67,6 @@ def test_linear_relations_are_reported_in_the_tables_units(dtype):
     same = ["`total` = `a` + `b`", "`a` = -`b` + `total`", "`b` = -`a` + `total`"]
     assert any(relation in str(caught.value) for relation in same)
     assert "`c`" not in str(caught.value)
-
-
-def test_a_table_of_nearly_equal_columns_is_not_singular():
-    X = table(500, 2)
-    X = np.column_stack([X, X[:, 0] + 1e-4 * np.random.default_rng(3).normal(size=500)])
-    np.testing.assert_allclose(estimate(Moments.from_rows(X)).R, np.corrcoef(X.T), atol=1e-12)
 
 
 def test_sample_correlation_of_dependent_columns_is_still_defined():
