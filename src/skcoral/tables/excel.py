@@ -72,7 +72,6 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
         "row",
         "excel",
         batch.parts,
-        n_rows=len(at),
         recognised=frozenset(["sheet"] if sheet is None else []),
         header_at=places[place] if place else 1,
         units_at=places[place + 1] if units else None,

@@ -65,7 +65,7 @@ def open_parquet(label: str, opener: Callable[[], BinaryIO], size: int) -> Table
             except (pa.ArrowException, OSError) as error:
                 raise damaged(error) from error
 
-    return Table(label, names, "row", "parquet", batches, n_rows=total)
+    return Table(label, names, "row", "parquet", batches)
 
 
 def _is_text(kind: Any) -> bool:

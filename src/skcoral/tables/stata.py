@@ -45,4 +45,4 @@ def open_stata(label: str, stream: BinaryIO) -> Table:
     names = tuple(map(str, columns.column_names))
     check_names(label, names, "the header")
     batch = Batch(range(1, columns.num_rows + 1), [c.combine_chunks() for c in columns.columns])
-    return Table(label, names, "row", "stata", batch.parts, n_rows=columns.num_rows)
+    return Table(label, names, "row", "stata", batch.parts)

@@ -83,7 +83,6 @@ class Table:
     separator: str = ","  # of a text file, so that output can be written alike
     decimal: str = "."
     encoding: str = "utf-8"  # with "-sig" where the text begins with a mark
-    n_rows: int | None = None  # where the file tells without being read
     na: tuple[str, ...] = ()  # marks of missing values besides the usual ones
     recognised: frozenset[str] = frozenset()  # of separator, decimal, encoding and sheet
     header_at: int = 1  # line or row of the names

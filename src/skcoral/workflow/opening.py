@@ -135,16 +135,13 @@ def open_file(
     table = open_table(source, **reading)
     p = len(table.names)
 
-    def check_cells(n_rows: int) -> None:
-        if in_memory:
+    def count(batch: Batch) -> None:
+        tell(batch.fraction)
+        if in_memory and len(batch.rows):
+            n_rows = batch.rows[-1]
             what = f"{n_rows:,} rows or more of {p:,} columns are too many cells"
             current().check("cells", n_rows * p, table.label, what)
 
-    def count(batch: Batch) -> None:
-        tell(batch.fraction)
-        check_cells(batch.rows[-1] if len(batch.rows) else 0)
-
-    check_cells(table.n_rows or 0)
     with progress(f"Looking at {table.label}") as tell:
         content = profile(table, on_batch=count)
     held = None if matrix is False else matrix_in(table, content, asked=matrix is True)
