@@ -27,20 +27,11 @@ from skcoral.exceptions import CertificateError
 
 def certified_factor(certificate: Certificate, p: int) -> Array:
     """The factor A of a certificate: as many rows as it says, unit columns."""
-    A = np.asarray(certificate.arrays["factor"])
-    rank = certificate.info["rank"]
-    if isinstance(rank, bool) or not isinstance(rank, int) or not 1 <= rank <= p:
-        raise CertificateError(f"a rank between 1 and {p} is wanted, got {rank!r}.")
-    A = numbers(A, (rank, p), "`factor`")
+    A = numbers(certificate.arrays["factor"], (certificate.info["rank"], p), "`factor`")
     off = float(np.abs(np.einsum("ij,ij->j", A, A) - 1).max())
     if not off <= FACTOR_TOL:
         raise CertificateError(f"the columns of the factor have no unit length (off by {off:.1e}).")
     return A
-
-
-def factor_error(A: Array, R: Array, arithmetic: Arithmetic) -> float:
-    """The largest entry of ``|AᵀA - R|``."""
-    return float(np.max(arithmetic.enclosed(A.T, A, minus=R).size()))
 
 
 def factors_apart(A: Array, other: Array) -> float:

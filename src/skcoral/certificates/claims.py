@@ -29,7 +29,7 @@ from skcoral.certificates.evaluation import (
     prices_of,
 )
 from skcoral.certificates.ledger import Ledger
-from skcoral.certificates.reading import VIF_PARTS, agree, anchors_and_weights, dual_parts
+from skcoral.certificates.reading import VIF_PARTS, anchors_and_weights, dual_parts
 from skcoral.core import criteria
 from skcoral.core import tolerances as tol
 from skcoral.core.arrays import Array
@@ -116,7 +116,7 @@ class _Claims(Ledger):
             proved, near = evaluate(result, attained, R, self.arithmetic), (tol.REPORTED_TOL, 0.0)
         self.bound(proved)
         prices = prices_of(result, proved.slopes, attained.largest)
-        self.prices(prices, 0.5 * proved.slopes, near)
+        self.claim_prices(prices, 0.5 * proved.slopes, near)
         return proved.bound
 
     def limit(self, goal: VifLimit, R: Array) -> None:
@@ -178,7 +178,7 @@ class _Claims(Ledger):
         result, worst = self.result, self.attained.worst
         parts = ("weights", "S") if "S" in self.arrays else ("mean_weights", "mean_S")
         weights, _, _ = multipliers_and_matrix(self.arrays, parts, self.attained.k)
-        self.prices(np.zeros(self.attained.k), weights)
+        self.claim_prices(np.zeros(self.attained.k), weights, (tol.REPORTED_TOL, 0.0))
         self.within("lower bound", abs(result.lower_bound), 0.0)
         # by how much another exact decorrelator can exceed T
         given, rooms = (self.arrays, self.attained, R, self.arithmetic), {}
@@ -203,19 +203,6 @@ class _Claims(Ledger):
         else:
             most = max(float(room.upper) for room in rooms.values())
             self.claim_status("exact", max(worst / tol.EXACT_TOL, most / tol.MEAN_TOL))
-
-    def prices(
-        self, prices: Array, weights: Array, near: tuple[float, float] = (tol.REPORTED_TOL, 0.0)
-    ) -> None:
-        """Prices and weights are those that the dual point implies; infinite ones included."""
-        result = self.result
-        for name, reported, implied, tolerance in (
-            ("prices", result.prices, prices, near[0]),
-            ("weights", result.weights, weights, near[1]),
-        ):
-            wrong = np.flatnonzero(~agree(reported, implied, tolerance))
-            told = ", ".join(result.names[j] for j in wrong[:4])
-            self.claim(name, not len(wrong), f"{told} do not follow from the certificate")
 
     def order(self, bound: Enclosure) -> None:
         """The bound is what the certificate proves, and lies below what T attains."""
@@ -283,15 +270,7 @@ def _claim_prices(
     prices = prices_of(result, 2.0 * multipliers)
     # Near a floor of one the multiplier is a small difference over a small one.
     digits = 64 * UNIT * multipliers / room
-    for name, reported, wanted in (
-        ("prices", result.prices, prices),
-        ("weights", result.weights, multipliers),
-    ):
-        ledger.claim(
-            name,
-            np.all(agree(reported, wanted, tol.PRICE_TOL, digits)),
-            "they are not the multipliers of the floors at T",
-        )
+    ledger.claim_prices(prices, multipliers, (tol.PRICE_TOL, tol.PRICE_TOL), digits)
 
 
 def _claim_subgradient(ledger: Ledger, result: Decorrelation, slope: Array, G: Array) -> None:

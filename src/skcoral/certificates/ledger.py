@@ -9,7 +9,7 @@ import numpy as np
 
 from skcoral.bounds.arithmetic import Arithmetic
 from skcoral.bounds.dual import definite
-from skcoral.bounds.frame import certified_factor, factor_error, factors_apart
+from skcoral.bounds.frame import certified_factor, factors_apart
 from skcoral.core.arrays import Array
 from skcoral.core.tolerances import FACTOR_TOL
 from skcoral.exceptions import CertificateError
@@ -119,6 +119,25 @@ class Ledger:
         holds = status == best and left <= 1.0 if certified else left > 0.5
         self.claim("status", holds, found)
 
+    def claim_prices(
+        self,
+        prices: Array,
+        weights: Array,
+        near: tuple[float, float],
+        rounding: Array | float = 0.0,
+    ) -> None:
+        """Prices and weights are these, relative to one or to them; infinite ones only exactly."""
+        for name, wanted, tolerance in zip(
+            ("prices", "weights"), (prices, weights), near, strict=True
+        ):
+            reported = getattr(self.result, name)
+            with np.errstate(invalid="ignore"):
+                off = np.abs(reported - wanted)
+                agree = off <= tolerance * np.maximum(1.0, np.abs(wanted)) + rounding
+            wrong = np.flatnonzero(~np.where(np.isfinite(wanted), agree, reported == wanted))
+            told = ", ".join(self.result.names[j] for j in wrong[:4])
+            self.claim(name, not len(wrong), f"{told} do not follow from the certificate")
+
     def verdict(self, lower: float, upper: float) -> Check:
         """Close the list."""
         problems = tuple(claim.problem for claim in self.claims if not claim.holds)
@@ -133,7 +152,8 @@ class Ledger:
         """
         A = certified_factor(self.result.certificate, len(self.result.names))
         if self.R is not None:
-            self.within("factor", factor_error(A, self.R, self.arithmetic), FACTOR_TOL)
+            off = self.arithmetic.enclosed(A.T, A, minus=self.R).size()
+            self.within("factor", off, FACTOR_TOL)
         if self.factor is not None:
             self.within("factor", factors_apart(A, self.factor), FACTOR_TOL)
         return A

@@ -117,14 +117,6 @@ def check_distinct(names: Any) -> None:
         raise CertificateError("the names of a result must be distinct.")
 
 
-def agree(reported: Array, wanted: Array, tolerance: float, rounding: Any = 0.0) -> Any:
-    """Where prices are the wanted ones, relative to one or to them; infinite ones only exactly."""
-    with np.errstate(invalid="ignore"):
-        off = np.abs(reported - wanted)
-        near = off <= tolerance * np.maximum(1.0, np.abs(wanted)) + rounding
-    return np.where(np.isfinite(wanted), near, reported == wanted)
-
-
 def dual_parts(result: Threshold | Decorrelation) -> Mapping[str, Array]:
     """Arrays of the certificate of a result, of a kind that it has: all parts and no others."""
     proof, info = result.certificate, result.certificate.info
