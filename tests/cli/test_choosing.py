@@ -14,13 +14,6 @@ from skcoral import decorrelate, threshold
 from skcoral.datasets import load_wine
 
 
-@pytest.fixture(scope="module")
-def wine_file(tmp_path_factory):
-    path = tmp_path_factory.mktemp("wine") / "wine.csv"
-    load_wine().to_frame().to_csv(path, index=False)
-    return path
-
-
 def figures(path):
     """Largest |r| and largest VIF of the numbers in a file."""
     G = np.corrcoef(pd.read_csv(path).to_numpy().T)
@@ -72,9 +65,9 @@ def test_fits_give_what_the_rows_of_inspect_say(answer, tmp_path, monkeypatch, k
             )
 
 
-def test_inspect_ends_with_the_recommendation(main, answer, wine_file):
-    _, out, _ = main("inspect", wine_file)
-    _, told = answer("inspect", wine_file)
+def test_inspect_ends_with_the_recommendation(main, answer, wine_csv):
+    _, out, _ = main("inspect", wine_csv)
+    _, told = answer("inspect", wine_csv)
     said = " ".join(out.split())
     best = told["recommended"]
     assert {"rho_min", "largest_correlation", "largest_vif"} < set(best)
@@ -84,7 +77,7 @@ def test_inspect_ends_with_the_recommendation(main, answer, wine_file):
     assert f"One limit keeps more: {limits}." in said
     for name, limit in (("max_correlation", 0.5), ("max_vif", 2)):
         option = f"--{name.replace('_', '-')}"
-        _, fitted = answer("fit", wine_file, option, limit)
+        _, fitted = answer("fit", wine_csv, option, limit)
         assert fitted["measured"]["min_fidelity"] == pytest.approx(told["limits"][name], abs=1e-6)
 
 
@@ -120,14 +113,14 @@ def test_where_no_floor_is_recommended_a_limit_is_named_that_the_rank_allows(
         assert fitted["measured"]["min_fidelity"] > 0.8
 
 
-def test_limits_hold_in_the_written_file(answer, wine_file, tmp_path):
+def test_limits_hold_in_the_written_file(answer, wine_csv, tmp_path):
     out = tmp_path / "out.csv"
-    status, told = answer("fit", wine_file, "--max-vif", 2, "-o", out)
+    status, told = answer("fit", wine_csv, "--max-vif", 2, "-o", out)
     assert status == 0
     assert figures(out)[1] == pytest.approx(2, abs=1e-6)
     assert told["certified"]
     assert "with no VIF above 2, and no transformation within" in told["certificate"]["sentence"]
-    status, told = answer("fit", wine_file, "--max-correlation", 0.3, "-o", out, "--force")
+    status, told = answer("fit", wine_csv, "--max-correlation", 0.3, "-o", out, "--force")
     assert status == 0
     assert figures(out)[0] == pytest.approx(0.3, abs=1e-6)
     assert "(proved)" in told["certificate"]["goal"]
@@ -135,16 +128,16 @@ def test_limits_hold_in_the_written_file(answer, wine_file, tmp_path):
 
 @pytest.mark.parametrize(("limit", "value"), [("--max-vif", 2), ("--max-correlation", 0.3)])
 def test_the_highest_floor_for_a_limit_is_in_the_certificate(
-    main, wine_file, tmp_path, limit, value
+    main, wine_csv, tmp_path, limit, value
 ):
     out, proof = tmp_path / "out.csv", tmp_path / "proof.json"
-    assert main("fit", wine_file, limit, value, "-o", out, "--certificate", proof)[0] == 0
-    assert main("verify", wine_file, proof, "--rigorous")[0] == 0
-    status, said, _ = main("verify", wine_file, proof)
+    assert main("fit", wine_csv, limit, value, "-o", out, "--certificate", proof)[0] == 0
+    assert main("verify", wine_csv, proof, "--rigorous")[0] == 0
+    status, said, _ = main("verify", wine_csv, proof)
     assert status == 0
     within = "limit on the VIF" if limit == "--max-vif" else "limit on the largest correlation"
     assert f"≤ the highest common floor within the {within} ≤" in " ".join(said.split())
-    R = pd.read_csv(wine_file).corr().to_numpy()
+    R = pd.read_csv(wine_csv).corr().to_numpy()
     content = json.loads(proof.read_text("utf-8"))["content"]
     goal = content["result"]["goal"]
     if limit == "--max-correlation":  # what is said to be impossible is, by another route
@@ -155,10 +148,10 @@ def test_the_highest_floor_for_a_limit_is_in_the_certificate(
     assert np.allclose(content["R"]["$array"], R, atol=1e-12)
 
 
-def test_floors_of_a_frontier_may_be_named(main, wine_file, tmp_path):
+def test_floors_of_a_frontier_may_be_named(main, wine_csv, tmp_path):
     path = tmp_path / "curve.csv"
     floors = ("--rho-min", 0.95, "--rho-min", 0.9)
-    assert main("frontier", wine_file, *floors, "--csv", path)[0] == 0
+    assert main("frontier", wine_csv, *floors, "--csv", path)[0] == 0
     assert pd.read_csv(path)["rho_min"].tolist() == [0.9, 0.95]
 
 

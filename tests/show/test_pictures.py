@@ -51,20 +51,17 @@ def legend_of(ax):
 
 
 @pytest.mark.parametrize("display", DISPLAYS)
-def test_drawing_changes_nothing_global(display, wine):
+def test_drawing_changes_nothing_global_and_makes_no_figure_of_its_own(display, fitted):
     before = dict(mpl.rcParams)
-    drawn = display.from_estimator(CORAL(0.9).fit(wine.to_frame().iloc[:, :3])).plot()
+    drawn = display.from_estimator(fitted).plot()
     drawn.figure_.canvas.draw()
-    assert dict(mpl.rcParams) == before
     assert isinstance(drawn, display)
-
-
-@pytest.mark.parametrize("display", [FidelityDisplay, FrontierDisplay, TransformDisplay])
-def test_drawing_on_given_axes_makes_no_figure(display, fitted):
-    ax = Figure().add_subplot()
-    drawn = display.from_estimator(fitted).plot(ax=ax)
-    assert drawn.ax_ is ax
+    plt.close("all")
+    if display is not CorrelationDisplay:
+        ax = Figure().add_subplot()
+        assert display.from_estimator(fitted).plot(ax=ax).ax_ is ax
     assert plt.get_fignums() == []
+    assert dict(mpl.rcParams) == before
 
 
 def test_fidelity_numbers(fitted, wine):
@@ -83,6 +80,9 @@ def test_fidelity_numbers(fitted, wine):
 
 
 def test_correlation_before_and_after(fitted, wine):
+    R = pd.DataFrame(wine.correlation, index=wine.names, columns=wine.names)
+    display = CorrelationDisplay.from_result(api.decorrelate(R), R)
+    assert display.names == display.output_names == wine.names
     display = CorrelationDisplay.from_estimator(fitted)
     Z = (wine.data - wine.data.mean(axis=0)) / wine.data.std(axis=0)
     assert np.allclose(display.before, np.corrcoef(Z.T))
@@ -106,12 +106,6 @@ def test_correlation_shares_one_axes_or_takes_two(fitted):
     assert display.axes_ == tuple(pair)
     with pytest.raises(ValueError, match="2 of them, got 3"):
         CorrelationDisplay.from_estimator(fitted).plot(ax=Figure().subplots(1, 3))
-
-
-def test_names_come_with_a_frame(wine):
-    R = pd.DataFrame(wine.correlation, index=wine.names, columns=wine.names)
-    display = CorrelationDisplay.from_result(api.decorrelate(R), R)
-    assert display.names == display.output_names == wine.names
 
 
 def test_transform(fitted, wine):
@@ -217,12 +211,8 @@ def test_names_are_shown_literally():
     result = api.decorrelate(pd.DataFrame(R, columns=names, index=names))
     ax = FidelityDisplay.from_result(result).plot().ax_
     ax.figure.canvas.draw()
-    assert [label.get_text() for label in ax.get_yticklabels()] == [
-        r"\$x^2\$",
-        r"cost in \$",
-        "a b",
-        "·",
-    ]
+    shown = [label.get_text() for label in ax.get_yticklabels()]
+    assert shown == [r"\$x^2\$", r"cost in \$", "a b", "·"]
 
 
 def test_the_frontier_of_composites_is_their_own():
