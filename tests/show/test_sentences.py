@@ -12,6 +12,7 @@ from skcoral.show import sentences
 
 PAIR = [[1.0, 0.6], [0.6, 1.0]]  # ρ★ = (√1.6 + √0.4) / 2
 HEAVY = [[1.0, 0.9, 0.5], [0.9, 1.0, 0.6], [0.5, 0.6, 1.0]]
+COMPOSITES = [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
 
 
 SOLVED = threshold(PAIR)
@@ -44,6 +45,40 @@ SAID = [
         lambda: sentences.frontier_summary(frontier(PAIR, n_points=5)),
         "The least sum of squared residual correlations of 2 variables for 5 floors from 0.948683 "
         "to 1.\nIt is 0 up to ρ★ = 0.948683 and 0.36 at a floor of 1.\nAll points are certified.",
+    ),
+    (
+        lambda: sentences.frontier_summary(frontier(PAIR, [0.5])),
+        "The least sum of squared residual correlations of 2 variables for a floor of 0.5.\n"
+        "It is 0 up to ρ★ = 0.948683, and so at it.\nThe point is certified.",
+    ),
+    (
+        lambda: sentences.frontier_summary(frontier(PAIR, [0.5, 0.6])),
+        "The least sum of squared residual correlations of 2 variables for 2 floors from 0.5 to "
+        "0.6.\nIt is 0 up to ρ★ = 0.948683, and so at all of them.\nAll points are certified.",
+    ),
+    (
+        lambda: sentences.frontier_summary(frontier(PAIR, [1.0])),
+        "The least sum of squared residual correlations of 2 variables for a floor of 1.\n"
+        "It is 0.36.\nThe point is certified.",
+    ),
+    (lambda: sentences.goal(decorrelate(PAIR, 1.0)), ""),
+    (
+        lambda: sentences.goal(maximize_fidelity(PAIR, 0.9, criterion="worst")),
+        "At a floor of 1 the largest residual correlation is at most 0.9 already: nothing was "
+        "changed.",
+    ),
+    (
+        lambda: sentences.goal(maximize_fidelity(PAIR, 2.0)),
+        "At a floor of 1 the sum of squared residual correlations is at most 2 already: nothing "
+        "was changed.",
+    ),
+    (
+        lambda: sentences.goal(maximize_fidelity(PAIR, 9.0, criterion="vif")),
+        "At a floor of 1 no VIF exceeds 9 already: nothing was changed.",
+    ),
+    (  # VIFs of the variables are above 5
+        lambda: sentences.goal(maximize_fidelity(HEAVY, 3.0, criterion="vif", anchors=COMPOSITES)),
+        "At a floor of 1 no VIF exceeds 3 already.",
     ),
     (lambda: sentences.price(1.6e-10), "0"),
     (lambda: sentences.price(2.91931), "2.919"),

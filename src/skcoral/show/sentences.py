@@ -77,16 +77,18 @@ def certificate(result: Decorrelation) -> str:
 def goal(result: Decorrelation) -> str:
     """How good the floor is where it was looked for: within a budget or a limit; else nothing."""
     asked = result.goal
-    as_they_are = result.min_fidelity >= 1.0 - 1e-12
-    if isinstance(asked, VifLimit) and as_they_are:
-        return f"No VIF of the variables themselves exceeds {asked.max_vif:g}: nothing was changed."
-    if not isinstance(asked, Budget):
+    if not isinstance(asked, Budget | VifLimit):
         return ""
-    if as_they_are:
-        return (
-            f"At a floor of 1 the {CRITERIA[result.criterion]} is at most {asked.budget:g} "
-            "already: nothing was changed."
+    if result.min_fidelity >= 1.0 - 1e-12:
+        within = (
+            f"no VIF exceeds {asked.max_vif:g}"
+            if isinstance(asked, VifLimit)
+            else f"the {CRITERIA[result.criterion]} is at most {asked.budget:g}"
         )
+        unchanged = "" if result.anchors is not None else ": nothing was changed"
+        return f"At a floor of 1 {within} already{unchanged}."
+    if isinstance(asked, VifLimit):
+        return ""
     found, proved = "", "proved"
     if not result.is_certified:
         found, proved = " found", f"proved: none above {asked.rho_upper:.6g} is possible"

@@ -80,10 +80,12 @@ class Bootstrap(Shown, Frozen):
         """The threshold of the table and its interval for the population, in one sentence."""
         low, high = self.threshold_interval
         failed = f"; {self.n_failed} more could not be fitted" if self.n_failed else ""
+        n = len(self.threshold_samples)
+        samples = f"{n} sample{'s' if n > 1 else ''} with replacement"
         return (
             f"ρ★ is {self.threshold:.4f} for these rows and lies between {low:.4f} and "
             f"{high:.4f} in the population, with a confidence of approximately "
-            f"{self.confidence:g} ({len(self.threshold_samples)} samples with replacement{failed})."
+            f"{self.confidence:g} (fidelities: {samples}{failed})."
         )
 
 
