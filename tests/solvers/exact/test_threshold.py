@@ -16,14 +16,6 @@ from skcoral.exceptions import NotCertifiedWarning
 from skcoral.solvers.exact import exact_threshold, solve_threshold
 
 
-def equicorrelation(p: int, r: float) -> np.ndarray:
-    return np.full((p, p), r) + (1 - r) * np.eye(p)
-
-
-def equicorrelation_threshold(p: int, r: float) -> float:
-    return (np.sqrt(1 + (p - 1) * r) + (p - 1) * np.sqrt(1 - r)) / p
-
-
 def naive_fidelity(R: np.ndarray, T: np.ndarray) -> np.ndarray:
     return np.array([R[j] @ T[:, j] for j in range(len(R))])
 
@@ -57,35 +49,6 @@ def assert_is_threshold(R: np.ndarray, *, gap: float = 1e-9) -> float:
 def test_the_papers_thresholds(R: np.ndarray, printed: float) -> None:
     """The lower ends of the intervals that the paper prints."""
     assert assert_is_threshold(R) == pytest.approx(printed, abs=5.1e-7)
-
-
-@pytest.mark.parametrize(
-    ("p", "r"),
-    [
-        *((2, r) for r in (-0.999, -0.5, 1e-9, 0.8, 0.999)),
-        *((p, r) for p in (3, 5, 17, 60) for r in (0.0, 0.01, 0.9, 0.999)),
-        (1, 0.0),
-    ],
-)
-def test_equicorrelation(p: int, r: float) -> None:
-    value = assert_is_threshold(equicorrelation(p, r))
-    assert value == pytest.approx(equicorrelation_threshold(p, r), abs=1e-10)
-
-
-@pytest.mark.parametrize("sizes", [(4, 5), (3, 3), (2, 4, 6)])
-@pytest.mark.parametrize("rs", [(0.8, 0.0, 0.4), (0.8, 0.8, 0.8), (0.5, 0.9, 0.1)])
-def test_blocks_have_the_threshold_of_the_worst_block(
-    sizes: tuple[int, ...], rs: tuple[float, ...]
-) -> None:
-    blocks = [equicorrelation(p, r) for p, r in zip(sizes, rs, strict=False)]
-    R = np.zeros((sum(sizes), sum(sizes)))
-    start = 0
-    for block in blocks:
-        stop = start + len(block)
-        R[start:stop, start:stop] = block
-        start = stop
-    expected = min(equicorrelation_threshold(p, r) for p, r in zip(sizes, rs, strict=False))
-    assert assert_is_threshold(R) == pytest.approx(expected, abs=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(4))

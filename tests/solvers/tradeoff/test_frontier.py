@@ -180,12 +180,3 @@ def test_no_transformation_within_the_budget_is_more_faithful(systems, naive):
     for _ in range(5):
         T = naive.projected_gradient(R, higher, rng)
         assert naive.objective(R, T, "squared") > 0.1
-
-
-def test_two_variables_budget_in_closed_form():
-    r, budget = 0.8, 0.3
-    R = np.array([[1.0, r], [r, 1.0]])
-    expected = np.cos((np.arccos(budget) - np.arccos(r)) / 2)
-    for criterion, amount in (("worst", budget), ("absolute", budget), ("squared", budget**2)):
-        answer = maximize_fidelity(R, amount, criterion=criterion)
-        assert float(answer.rho_min[0]) == pytest.approx(expected, abs=1e-8)

@@ -41,54 +41,6 @@ def test_a_floor_that_does_not_bind_changes_nothing(systems):
     np.testing.assert_allclose(first.T, second.T, atol=1e-6)
 
 
-@pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("p", [2, 3, 10])
-def test_equicorrelation_099(verify, criterion, p):
-    R = np.full((p, p), 0.99) + 0.01 * np.eye(p)
-    for rho in (0.8, 0.9, 0.99):
-        result = decorrelate(R, rho, criterion=criterion)
-        verify(R, result)
-        # By symmetry all pairs end equal, so the three criteria have one optimum.
-        E = result.correlation[np.triu_indices(p, 1)]
-        np.testing.assert_allclose(E, E[0], atol=1e-6)
-
-
-def equicorrelation_optimum(p, r, rho):
-    """All outputs keep the symmetry: w_j = mean part scaled, rest scaled (two numbers, one cap)."""
-    mean, rest = np.sqrt((1 + (p - 1) * r) / p), np.sqrt((p - 1) * (1 - r) / p)
-    tilt = np.arctan2(rest, mean) + np.arccos(rho)
-    G = (p * np.cos(tilt) ** 2 - 1) / (p - 1)
-    return max(G, 0.0)
-
-
-@pytest.mark.parametrize(("p", "r", "rho"), [(2, 0.99, 0.9), (5, 0.7, 0.97), (10, 0.99, 0.95)])
-def test_equicorrelation_in_closed_form(p, r, rho):
-    R = np.full((p, p), r) + (1 - r) * np.eye(p)
-    G = equicorrelation_optimum(p, r, rho)
-    assert G > 0
-    pairs = p * (p - 1) / 2
-    assert decorrelate(R, rho).objective == pytest.approx(pairs * G**2, rel=1e-9)
-    assert decorrelate(R, rho, criterion="worst").objective == pytest.approx(G, rel=1e-7)
-    assert decorrelate(R, rho, criterion="absolute").objective == pytest.approx(pairs * G, rel=1e-7)
-
-
-def test_blocks_in_different_regimes(systems, verify):
-    blocks = [systems["wdi"], systems["p6"], np.full((3, 3), 0.9) + 0.1 * np.eye(3), np.eye(2)]
-    R = sla.block_diag(*blocks)
-    sizes = np.cumsum([0] + [len(b) for b in blocks])
-    for rho in (0.8, 0.95, 0.98):
-        whole = decorrelate(R, rho)
-        verify(R, whole)
-        parts = [decorrelate(b, rho) for b in blocks]
-        assert whole.objective == pytest.approx(sum(part.objective for part in parts), abs=1e-8)
-        for start, end, part in zip(sizes, sizes[1:], parts, strict=False):
-            np.testing.assert_allclose(whole.prices[start:end], part.prices, atol=1e-5)
-        worst = decorrelate(R, rho, criterion="worst")
-        verify(R, worst)
-        expected = max(decorrelate(b, rho, criterion="worst").objective for b in blocks)
-        assert worst.objective == pytest.approx(expected, abs=1e-7)
-
-
 @pytest.mark.parametrize("system", ["p6", "p18", "wine", "wdi"])
 @pytest.mark.parametrize("step", [1e-6, 1e-8, 1e-10])
 def test_both_sides_of_the_threshold(systems, verify, system, step):

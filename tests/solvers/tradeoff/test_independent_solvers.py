@@ -123,29 +123,6 @@ def test_random_starts_never_find_anything_better(naive, random_correlation, p, 
             assert naive.objective(R, T, criterion) >= other.objective - 1e-7
 
 
-@pytest.mark.parametrize("r", [-0.95, -0.3, 0.05, 0.6, 0.999])
-@pytest.mark.parametrize("floors", [(0.99, 0.99), (0.9, 0.999), (0.3, 1.0), (1.0, 1.0), (0.0, 1.0)])
-def test_two_variables_in_closed_form(r, floors):
-    # Two directions at the angle arccos|r| can be turned apart by arccos ρ_1 + arccos ρ_2.
-    angle = np.arccos(abs(r)) + np.arccos(floors[0]) + np.arccos(floors[1])
-    least = float(np.cos(angle)) if angle < np.pi / 2 else 0.0
-    R = np.array([[1.0, r], [r, 1.0]])
-    for criterion in ("squared", "worst", "absolute"):
-        result = decorrelate(R, list(floors), criterion=criterion)
-        expected = least**2 if criterion == "squared" else least
-        assert result.objective == pytest.approx(expected, abs=1e-9)
-        assert result.status == ("exact" if least == 0 else "optimal")
-
-
-def test_two_variables_prices_in_closed_form():
-    r, rho = 0.8, np.array([0.95, 0.97])
-    angle = np.arccos(r) + np.arccos(rho).sum()
-    result = decorrelate(np.array([[1.0, r], [r, 1.0]]), rho)
-    # d cos²(angle)/dρ_j with d arccos ρ/dρ = -1/√(1-ρ²)
-    expected = 2 * np.cos(angle) * np.sin(angle) / np.sqrt(1 - rho**2)
-    np.testing.assert_allclose(result.prices, expected, rtol=1e-8)
-
-
 def test_prices_are_the_derivatives(systems):
     R = systems["wine"]
     floors = np.linspace(0.86, 0.97, 13)

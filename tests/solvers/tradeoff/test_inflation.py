@@ -11,7 +11,6 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from scipy.linalg import toeplitz
-from scipy.optimize import brentq
 
 import conic
 from skcoral import maximize_fidelity, threshold
@@ -112,21 +111,6 @@ def test_a_limit_of_one_is_exact_decorrelation() -> None:
         assert answer.status == "exact"
         next_to = certified(R, 1 + 1e-15)
         assert next_to.rho_min[0] == pytest.approx(threshold(R).value, abs=1e-7)
-
-
-@pytest.mark.parametrize("limit", [1.01, 1.5, 4.0])
-@pytest.mark.parametrize(("p", "r"), [(3, 0.9), (7, 0.95), (20, 0.9)])
-def test_equal_correlations_have_a_closed_form(p: int, r: float, limit: float) -> None:
-    """The optimum of a concave problem has the symmetry of R: equal correlations again."""
-
-    def excess(rho: float) -> float:
-        return (1 + (p - 2) * rho) / ((1 - rho) * (1 + (p - 1) * rho)) - limit
-
-    after = brentq(excess, 0, r)
-    both = [np.array([1 + (p - 1) * x] + [1 - x] * (p - 1)) for x in (r, after)]
-    floor = np.sqrt(both[0] * both[1]).mean()
-    answer = certified(equicorrelation(p, r), limit)
-    assert answer.rho_min[0] == pytest.approx(floor, abs=1e-7)
 
 
 def semidefinite_floor(R: np.ndarray, limit: float) -> float:
