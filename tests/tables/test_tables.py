@@ -355,6 +355,10 @@ ASKED = [
     ({"columns": ["a", "mixd"]}, r"no column 'mixd'.\nDid you mean 'mixed'"),
     ({"columns": ["a", "b", "a"]}, "asked for twice"),
     ({"columns": ["a"]}, r"only 'a'.*\nName two or more"),
+    (  # as an outcome that is named among the columns
+        {"columns": ["a", "b"], "exclude": ["b"]},
+        r"only 'a'; left out: b \(as asked\)\.\nName two or more",
+    ),
     ({"exclude": ["c"]}, "no column 'c'"),
     ({"exclude": ["b", "mixed"]}, r"there is only 'a'; left out: word \(no numbers, such as 'x'\)"),
 ]
