@@ -268,10 +268,9 @@ class Moments:
         self._mean = CompensatedSum(rows[0].copy() if origin is None else origin)
         # in one layout, so that frames and arrays of the same rows give the same bits
         deviations = np.subtract(rows, self._mean.total, order="C")
-        for _ in range(2):  # the second time takes out what rounding left the first time
-            total = deviations.sum(axis=0) if weights is None else weights @ deviations
-            deviations -= total / self.weight
-            self._mean = self._mean.plus(total / self.weight)
+        total = deviations.sum(axis=0) if weights is None else weights @ deviations
+        self._mean = self._mean.plus(total / self.weight)
+        deviations -= total / self.weight
         return deviations
 
     def _combined(self, other: Moments) -> tuple[CompensatedSum, CompensatedSum]:
