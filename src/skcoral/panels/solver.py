@@ -7,10 +7,10 @@ independent of each other, of later rows and of the number of processes.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise, starmap
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,8 @@ from skcoral.panels.windows import Windows
 _CHAIN = 20  # windows from one fit without a neighbour to the next: that fit takes three times as
 # long as a warm one, so a tenth of the time is lost, and a few hundred windows keep all cores busy
 _ONE_THREAD = 200  # columns up to which further threads cost more time than they save
-_FORGOTTEN = 1e-30  # weights below this are far below the rounding of what they are added to
+_FORGOTTEN = 1e-30  # weights below this are far below the rounding of what they are added to, and
+# CORAL refuses those below 1e-100
 
 #: Numbers that each window has.
 NUMBERS = (
@@ -98,7 +99,7 @@ def run(
     Rows are sorted by group, and ``complete`` ones have no missing value. The callback is given the
     number of windows done and their total.
     """
-    from joblib import Parallel, delayed, effective_n_jobs
+    from joblib import Parallel, delayed
 
     k = len(solver.output_names)
     outputs = np.full((len(values), k), np.nan)
@@ -109,11 +110,10 @@ def run(
         (solver, chain, values[rows[chain.starts[0] : chain.ends[-1]]], values[chain.new])
         for chain in chains
     )
-    solved: Iterable[_Solved] = starmap(_solve, tasks)
     wanted = "a number of processes, -1 for all processors, or None"
     require(n_jobs is None or (is_whole(n_jobs) and n_jobs != 0), "n_jobs", wanted, n_jobs)
-    if effective_n_jobs(n_jobs) > 1:
-        solved = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_solve)(*t) for t in tasks)
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+    solved: Iterator[_Solved] = parallel(delayed(_solve)(*task) for task in tasks)
     done, total = 0, int(windows.long_enough.sum())
     group, last = -1, None
     for chain, (made, part, in_chain, ends) in zip(chains, solved, strict=True):
