@@ -89,7 +89,7 @@ def test_summary_is_about_rows_or_of_the_matrix():
 
 
 def test_many_columns_are_measured_in_blocks(monkeypatch):
-    from skcoral.core import lowrank as _lowrank
+    from skcoral.core import linalg
     from skcoral.data import effects as measured
 
     X = rows(60, 8)
@@ -97,7 +97,7 @@ def test_many_columns_are_measured_in_blocks(monkeypatch):
     names = list("abcdefgh")
     whole = Measurement(names, names).add(X, Y).result()
     monkeypatch.setattr(measured, "_WIDE", 4)
-    monkeypatch.setattr(_lowrank, "_BLOCK", 3)
+    monkeypatch.setattr(linalg, "_CHUNK", 3)
     wide = Measurement(names, names).add(X[:25], Y[:25]).add(X[25:], Y[25:]).result()
     for name, value in whole.to_dict().items():
         wanted = value if isinstance(value, str) else pytest.approx(value, rel=1e-9)

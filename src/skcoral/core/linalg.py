@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from skcoral.core.tolerances import SINGULAR_TOL
 # The least pivot above which a Cholesky factor is accurate as it is: to 1e-12 in TᵀRT. At a tenth
 # of it absolute sums over fifty variables keep open gaps of 1e-7.
 _WEAK = 1e-2
-_CHUNK = 256  # columns at a time, to bound the memory of exact products
+_CHUNK = 256  # columns at a time, to bound the memory: those of ten thousand rows take 20 MB
 _MANY_DIGITS = 1e5  # times the unit rounding of 1e-16 stays below what is promised of a number
 _PART_OF_NONE = 1e-9  # of the null vectors: a variable with less takes part in no dependency
 _CERTAINLY_REGULAR = 1e-10  # a condition estimate that leaves no doubt about the rank
@@ -291,8 +291,7 @@ def largest_residuals(G: Any) -> Array:
     out = np.empty(len(G))
     for columns, block in blocks_of(G):
         size = np.abs(block)
-        here = np.arange(columns.start, columns.stop)
-        size[here, here - columns.start] = 0.0
+        np.fill_diagonal(size[columns], 0.0)
         out[columns] = size.max(axis=0, initial=0.0)
     return out
 
@@ -313,9 +312,16 @@ def _largest_by_neighbours(U: Array) -> Array:
     return np.abs(products)
 
 
-def blocks_of(G: Array | FactoredCorrelation) -> Iterable[tuple[slice, Array]]:
-    """Some columns of a matrix at a time; an ordinary one is one block."""
-    return G.blocks() if isinstance(G, FactoredCorrelation) else [(slice(0, len(G)), G)]
+def blocks_of(G: Array | FactoredCorrelation) -> Iterator[tuple[slice, Array]]:
+    """Some columns of a matrix at a time, with a diagonal of one; an ordinary one is one block."""
+    if not isinstance(G, FactoredCorrelation):
+        yield slice(0, len(G)), G
+        return
+    for start in range(0, len(G), _CHUNK):
+        columns = slice(start, min(start + _CHUNK, len(G)))
+        block = G.factor.T @ G.factor[:, columns]
+        np.fill_diagonal(block[columns], 1.0)
+        yield columns, block
 
 
 def many_digits(dual: Array, T: Array, unit: float = 1.0) -> bool:

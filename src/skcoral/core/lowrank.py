@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,6 @@ import scipy.linalg as sla
 
 from skcoral.core.arrays import Array, Frozen
 
-_BLOCK = 256  # columns at a time: a block of ten thousand rows takes 20 MB
 MANY = 5000  # columns whose pairs are not looked at one by one: 25 million products
 _SINGULAR = 1e-13  # singular values of T, relative to the largest, that count as zero
 
@@ -91,15 +89,6 @@ class FactoredCorrelation(Frozen):
     def shape(self) -> tuple[int, int]:
         """(p, p)."""
         return len(self), len(self)
-
-    def blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Some columns of the matrix at a time; its diagonal is one."""
-        for start in range(0, len(self), _BLOCK):
-            columns = slice(start, min(start + _BLOCK, len(self)))
-            block = self.factor.T @ self.factor[:, columns]
-            here = np.arange(columns.start, columns.stop)
-            block[here, here - columns.start] = 1.0
-            yield columns, block
 
     def toarray(self) -> Array:
         """All correlations, as an ordinary array of p × p numbers."""

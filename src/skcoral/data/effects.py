@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.core.arrays import Array, Frozen
+from skcoral.core.arrays import Array, Frozen, Mask
 from skcoral.core.display import Fidelities, Shown, shortened
 from skcoral.core.linalg import (
     blocks_of,
@@ -307,8 +307,7 @@ def strongest_pairs(G: Array | FactoredCorrelation, limit: int) -> list[tuple[in
     """The pairs with the largest absolute correlations, strongest first, in blocks."""
     pairs: list[tuple[int, int, float]] = []
     for columns, block in blocks_of(G):
-        rows = np.arange(len(block))[:, None]
-        size = np.where(rows < np.arange(columns.start, columns.stop), np.abs(block), -1.0)
+        size = np.where(_above_diagonal(columns, block), np.abs(block), -1.0)
         count = min(limit, size.size)
         for flat in np.argpartition(-size, count - 1, axis=None)[:count]:
             i, j = np.unravel_index(int(flat), size.shape)
@@ -322,11 +321,13 @@ def spread_of_sizes(G: Array | FactoredCorrelation, edges: Array) -> Array:
     """How many pairs have an absolute correlation between one edge and the next."""
     counts = np.zeros(len(edges) - 1)
     for columns, block in blocks_of(G):
-        rows = np.arange(len(block))[:, None]
-        above = rows < np.arange(columns.start, columns.stop)
-        size = np.minimum(np.abs(block[above]), edges[-1])
+        size = np.minimum(np.abs(block[_above_diagonal(columns, block)]), edges[-1])
         counts += np.histogram(size, bins=edges)[0]
     return counts
+
+
+def _above_diagonal(columns: slice, block: Array) -> Mask:
+    return np.asarray(np.arange(len(block))[:, None] < np.arange(columns.start, columns.stop))
 
 
 def rounded_down(value: float, digits: int) -> float:
