@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import json
 from dataclasses import replace
@@ -14,23 +13,6 @@ import pytest
 from skcoral.models.files import load_model
 
 
-def read(path, separator=","):
-    """Header and columns of a written CSV, by an independent reader."""
-    with path.open(newline="", encoding="utf-8") as stream:
-        header, *rows = list(csv.reader(stream, delimiter=separator))
-    return header, dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
-
-
-def numbers(columns, names):
-    return np.array([[float(cell) for cell in columns[name]] for name in names]).T
-
-
-def cross(before, after):
-    """Correlations of every column before with every column after."""
-    p = before.shape[1]
-    return np.corrcoef(before.T, after.T)[:p, p:]
-
-
 def test_wine_exact_from_the_installed_command(coral, wine, wine_csv, tmp_path):
     done = coral(
         "fit", wine_csv, "-o", tmp_path / "out.csv", "--model", tmp_path / "model.json",
@@ -38,13 +20,13 @@ def test_wine_exact_from_the_installed_command(coral, wine, wine_csv, tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "0.8262" in done.stdout
-    header, columns = read(tmp_path / "out.csv")
-    assert header == list(wine.names)
-    out = numbers(columns, wine.names)
+    table = pd.read_csv(tmp_path / "out.csv")
+    assert list(table) == list(wine.names)
+    out = table.to_numpy()
     assert np.abs(np.corrcoef(out.T) - np.eye(13)).max() < 1e-9
     assert np.allclose(out.mean(axis=0), 0, atol=1e-12)
     assert np.allclose(out.std(axis=0, ddof=1), 1)
-    fidelity = np.diag(cross(wine.data, out))
+    fidelity = np.diag(np.corrcoef(wine.data.T, out.T)[:13, 13:])
     assert fidelity.min() == pytest.approx(0.826231, abs=5e-7)  # as in the paper
     assert json.loads((tmp_path / "model.json").read_text())
     assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
@@ -97,10 +79,9 @@ def test_excluded_and_chosen_columns(answer, iris_csv, tmp_path):
     assert status == 0
     assert told["passed_through"] == ["sepal_width", "species"]
     assert "Columns left as they were: sepal_width, species." in told["notes"]
-    before, after = read(iris_csv)[1], read(tmp_path / "out.csv")[1]
-    assert after["sepal_width"] == before["sepal_width"]
-    old = numbers(before, ["petal_length"])
-    new = numbers(after, ["petal_length"])
+    before, after = (pd.read_csv(path, dtype=str) for path in (iris_csv, tmp_path / "out.csv"))
+    assert after["sepal_width"].equals(before["sepal_width"])
+    old, new = (table["petal_length"].astype(float) for table in (before, after))
     assert new.mean() == pytest.approx(old.mean())
     assert new.std() == pytest.approx(old.std())
     status, told = answer("fit", iris_csv, "--columns", "petal_length,petal_width")

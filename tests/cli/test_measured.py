@@ -6,6 +6,7 @@ import csv
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from skcoral.workflow import dataset
@@ -36,10 +37,8 @@ def skewed_csv(tmp_path_factory):
 
 
 def columns_of(path, names=NAMES):
-    with path.open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    kept = [row for row in rows if all(row[name] not in ("", "..") for name in names)]
-    return np.array([[float(row[name]) for name in names] for row in kept]), len(rows)
+    table = pd.read_csv(path, na_values="..")
+    return table[list(names)].dropna().to_numpy(), len(table)
 
 
 def figures(before, after, weights=None, names=NAMES):

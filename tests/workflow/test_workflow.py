@@ -33,6 +33,13 @@ def opened(frame, **how):
     return open_file(frame.to_csv(index=False).encode(), name="t.csv", **how)
 
 
+def written(fit, name):
+    """The file that a fit writes."""
+    stream = io.BytesIO()
+    fit.write(stream, name)
+    return io.BytesIO(stream.getvalue())
+
+
 REQUESTS = {
     "plain": Request(exclude=("w", "y")),
     "weighted": Request(weights="w", target="y"),
@@ -171,9 +178,7 @@ def test_a_matrix_goes_the_same_way(frame):
     fit = data.fit({"rho_min": 0.9})
     assert data.names == ("a", "b", "d")
     assert fit.check.passed
-    stream = io.BytesIO()
-    fit.write(stream, "T.csv")
-    T = pd.read_csv(io.BytesIO(stream.getvalue()), index_col=0)
+    T = pd.read_csv(written(fit, "T.csv"), index_col=0)
     np.testing.assert_allclose(T.to_numpy(), fit.model.T_, rtol=1e-15)
     with pytest.raises(InvalidArgumentError, match="--weights needs rows"):
         given.choose(Request(weights="a"))
@@ -186,9 +191,8 @@ def test_outputs_of_every_kind_come_back_in_the_encoding_of_the_file(frame, enco
     named = frame.rename(columns={"a": "größe", "b": "été"})
     text = named.to_csv(index=False, sep=";", decimal=",").encode(encoding)
     data = open_file(text, name="t.csv").choose(Request(exclude=("w", "y")))
-    stream = io.BytesIO()
-    data.fit({"rho_min": 0.9}).write(stream, "o.csv")
-    header = stream.getvalue().decode(encoding).splitlines()[0]
+    made = written(data.fit({"rho_min": 0.9}), "o.csv")
+    header = made.read().decode(encoding).splitlines()[0]
     assert header == ";".join(named.columns)
 
 
@@ -197,11 +201,9 @@ def test_a_row_without_a_weight_is_not_used_and_has_outputs(frame):
     holes.loc[11, "w"] = np.nan
     data = opened(holes).choose(REQUESTS["weighted"])
     fit = data.fit({"rho_min": 0.9})
-    stream = io.BytesIO()
-    fit.write(stream, "o.csv")
     assert data.incomplete == [6, 13, 42]
     assert not any("weight zero" in note for note in data.choices())
-    found = pd.read_csv(io.BytesIO(stream.getvalue()))
+    found = pd.read_csv(written(fit, "o.csv"))
     assert np.flatnonzero(found["a"].isna()).tolist() == [4, 40]
 
 
@@ -210,8 +212,7 @@ def test_numbers_that_pass_through_are_numbers_in_typed_files(frame, ending):
     german = frame.assign(n=[None, *range(89)], plz=[f"0{k}" for k in range(1000, 1090)])
     text = german.to_csv(index=False, sep=";", decimal=",").encode("cp1252")
     data = open_file(text, name="t.csv").choose(Request(exclude=("w", "plz", "n"), target="y"))
-    stream = io.BytesIO()
-    data.fit({"rho_min": 0.9}).write(stream, f"o.{ending}")
+    stream = written(data.fit({"rho_min": 0.9}), f"o.{ending}")
     if ending == "xlsx":
         found = pd.read_excel(stream, engine="openpyxl", dtype={"plz": str})
     else:
@@ -226,15 +227,13 @@ def test_numbers_that_pass_through_are_numbers_in_typed_files(frame, ending):
 
 def test_columns_that_pass_through_keep_their_spelling_and_their_type(frame):
     counted = frame.assign(n=[f"{k}.50" for k in range(90)], k=np.arange(90))
-    request, stream = Request(columns=tuple("abcd")), io.BytesIO()
-    opened(counted).choose(request).fit({"rho_min": 0.9}).write(stream, "o.csv")
-    found = pd.read_csv(io.BytesIO(stream.getvalue()), dtype=str)
+    request, typed = Request(columns=tuple("abcd")), io.BytesIO()
+    fit = opened(counted).choose(request).fit({"rho_min": 0.9})
+    found = pd.read_csv(written(fit, "o.csv"), dtype=str)
     assert found[["n", "k"]].equals(counted[["n", "k"]].astype(str))
-    typed, stream = io.BytesIO(), io.BytesIO()
     counted.to_parquet(typed)
     data = open_file(typed.getvalue(), name="t.parquet").choose(request)
-    data.fit({"rho_min": 0.9}).write(stream, "o.parquet")
-    found = pd.read_parquet(stream)
+    found = pd.read_parquet(written(data.fit({"rho_min": 0.9}), "o.parquet"))
     assert found[["n", "k"]].equals(counted[["n", "k"]])
 
 
