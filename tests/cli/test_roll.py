@@ -120,7 +120,7 @@ def test_rows_out_of_order_in_a_group_are_named_by_their_line(main, tmp_path, mo
 @pytest.mark.parametrize(
     ("column", "cells", "told"),
     [
-        ("date", pd.date_range("2010-01-01", periods=150, freq="MS").strftime("%d.%m.%Y"), "day"),
+        ("date", pd.date_range("2010-01-01", periods=150, freq="MS").strftime("%d/%m/%Y"), "day"),
         ("date", [f"2024-03-31T01:30:00+0{k // 75}:00" for k in range(150)], "UTC"),
         ("sector", ["oil", None] * 75, "no group"),
     ],

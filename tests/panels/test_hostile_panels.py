@@ -46,11 +46,12 @@ def test_columns_are_found_by_their_names_as_text(table):
 
 def test_text_whose_day_and_month_could_be_mixed_up_is_refused(table):
     months = pd.date_range("2020-01-01", periods=60, freq="MS")
-    with pytest.raises(InvalidTableError, match=r"01\.02\.2020"):
-        rolling(table.assign(day=months.strftime("%d.%m.%Y")), "300D", on="day", **SETTINGS)
-    text = rolling(table.assign(day=months.strftime("%Y-%m-%d")), "300D", on="day", **SETTINGS)
+    with pytest.raises(InvalidTableError, match=r"01/02/2020"):
+        rolling(table.assign(day=months.strftime("%d/%m/%Y")), "300D", on="day", **SETTINGS)
     dates = rolling(table.assign(day=months), "300D", on="day", **SETTINGS)
-    assert text.status["rows"].tolist() == dates.status["rows"].tolist()
+    for clear in ("%Y-%m-%d", "%d.%m.%Y", "%d.%m.%Y 12:30"):
+        text = rolling(table.assign(day=months.strftime(clear)), "300D", on="day", **SETTINGS)
+        assert text.status["rows"].tolist() == dates.status["rows"].tolist()
 
 
 def test_labels_of_another_index_are_refused(table):

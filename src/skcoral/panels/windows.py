@@ -165,10 +165,7 @@ def read_dates(cells: Any, name: str) -> Any:
 def _dates_of_cells(cells: Any, name: str) -> Any:
     import pandas as pd
 
-    # Spreadsheets and data frames write years as 1935.0.
-    years = [re.fullmatch(r"\s*(\d{4})\.0+\s*", str(cell)) for cell in cells]
-    plain = [cell if year is None else year[1] for cell, year in zip(cells, years, strict=True)]
-    texts = pd.Series(plain, dtype=object)
+    texts = pd.Series([_in_one_reading(cell) for cell in cells], dtype=object)
     dates = _parsed(texts)
     if dates.dtype == object:  # as pandas 2 keeps times of several zones
         raise ValueError("Mixed timezones detected.")
@@ -180,6 +177,17 @@ def _dates_of_cells(cells: Any, name: str) -> Any:
             f"{str(unclear.iloc[0])!r}.\nWrite dates as 2024-12-31."
         )
     return dates
+
+
+def _in_one_reading(cell: Any) -> Any:
+    """Years as spreadsheets and data frames write them (1935.0); dots come behind a day first."""
+    text = str(cell).strip()
+    if year := re.fullmatch(r"(\d{4})\.0+", text):
+        return year[1]
+    if dotted := re.fullmatch(r"(\d\d?)\.(\d\d?)\.(\d{4})(.*)", text):
+        day, month, year_of_day, time = dotted.groups()
+        return f"{year_of_day}-{month:0>2}-{day:0>2}{time}"
+    return cell
 
 
 def _parsed(texts: Any, **how: Any) -> Any:

@@ -220,11 +220,11 @@ def remedy(cell: str, decimal: str = ".") -> str:
         called, option = ("comma", "','") if decimal == "." else ("point", ".")
         return (
             f"If the {called} is a decimal {called}, say so "
-            f"(--decimal {option}); otherwise correct the cell or exclude the column."
+            f"(--decimal {option}); otherwise correct the cell, or fit without the column."
         )
     return (
         f"If it marks a missing value, --na {shlex.quote(cell)} says so; otherwise correct the "
-        "cell, clear it (the row is then not used), or exclude the column."
+        "cell, clear it (the row is then not used), or fit without the column."
     )
 
 
