@@ -84,27 +84,17 @@ class Visitor:
         await self.connection.write_message(message.SerializeToString(), binary=True)
         await self._listen()
         place = self.places[0]
-        base = f"http://127.0.0.1:{self.port}"
         client = AsyncHTTPClient(force_instance=True)
-        cookie = "_streamlit_xsrf=2|00000000|" + "0" * 32 + "|1"
-        boundary = "part"
-        body = (
-            (
-                f"--{boundary}\r\n"
-                f'Content-Disposition: form-data; name="file"; filename="{name}"\r\n'
-                "Content-Type: application/octet-stream\r\n\r\n"
-            ).encode()
-            + data
-            + f"\r\n--{boundary}--\r\n".encode()
-        )
+        token = "2|00000000|" + "0" * 32 + "|1"
+        head = f'--part\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
         await client.fetch(
-            base + place.upload_url,
+            f"http://127.0.0.1:{self.port}{place.upload_url}",
             method="PUT",
-            body=body,
+            body=head.encode() + data + b"\r\n--part--\r\n",
             headers={
-                "Content-Type": f"multipart/form-data; boundary={boundary}",
-                "Cookie": cookie,
-                "X-Xsrftoken": cookie.partition("=")[2],
+                "Content-Type": "multipart/form-data; boundary=part",
+                "Cookie": f"_streamlit_xsrf={token}",
+                "X-Xsrftoken": token,
             },
             request_timeout=PATIENCE,
         )
@@ -126,8 +116,7 @@ class Visitor:
                 self.session = answer.new_session.initialize.session_id
             if kind == "file_urls_response":
                 self.places = list(answer.file_urls_response.file_urls)
-                return
-            if kind == "script_finished":
+            if kind in ("file_urls_response", "script_finished"):
                 return
             if kind == "delta" and answer.delta.HasField("new_element"):
                 self._see(answer.delta)

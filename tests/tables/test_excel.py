@@ -26,14 +26,11 @@ PEOPLE = (Path(__file__).parent / "data" / "people.xls").read_bytes()
 ROWS = [["who", "x", "y"], ["a", 1.5, 2], ["b", 2.5, 1], ["c", 0.5, 7]]
 
 
-def test_open_document_sheets():
+def test_workbooks_of_other_programs():
     data = (Path(__file__).parent / "data" / "sheet.ods").read_bytes()
     assert sheet_names(data, name="t.ods") == ("s",)
     frame = open_table(data, name="t.ods").to_frame()
     assert frame.to_dict("list") == {"who": ["a", "b", "c"], "x": [1.5, 2.5, 0.5], "y": [2, 1, 7]}
-
-
-def test_old_workbooks():
     frame = open_table(PEOPLE, name="people.xls").to_frame()
     assert frame["height"].tolist() == [1.65, 1.78, 1.6]
     assert frame["name"].tolist() == ["Ada", "Alan", "Grace"]

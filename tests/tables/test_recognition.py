@@ -173,22 +173,17 @@ def test_more_marks_can_be_named_also_numbers():
     assert profile(table).column("a").n_missing == 1
 
 
+IDS = "all different, like ids"
 ROLES = {
     "counter": (np.arange(1, 41), "counts up in steps of 1"),
     "step": (np.arange(40)[::-1] * 2.5, "counts down in steps of 2.5"),
     "when": (1990 + np.arange(40) % 9, "looks like years"),
     "month": (202001 + np.arange(40) % 9, "looks like dates"),
     "day": (20200101 + np.arange(40) % 9, "looks like dates"),
-    "shuffled": (np.random.default_rng(0).permutation(40), "all different, like ids"),
-    "customerNo": (np.random.default_rng(0).permutation(10**6)[:40], "all different, like ids"),
-    "rising": (
-        np.delete(np.arange(100, 150), [3, 7, 20, 21, 22, 30, 31, 40, 41, 42]),
-        "all different, like ids",
-    ),
-    "matrikel": (
-        np.random.default_rng(3).permutation(900000)[:40] + 100000,
-        "all different, like ids",
-    ),
+    "shuffled": (np.random.default_rng(0).permutation(40), IDS),
+    "customerNo": (np.random.default_rng(0).permutation(10**6)[:40], IDS),
+    "rising": (np.delete(np.arange(100, 150), [3, 7, 20, 21, 22, 30, 31, 40, 41, 42]), IDS),
+    "matrikel": (np.random.default_rng(3).permutation(900000)[:40] + 100000, IDS),
     "pweight": (np.random.default_rng(0).gamma(2.0, size=40), "looks like row weights"),
 }
 VARIABLES = {
@@ -353,6 +348,10 @@ def test_clusters_and_possible_weights_of_a_survey_are_pointed_out():
     ]
 
 
+TOTALS = ["Sum:", "All", "Suma", "Total général", "Razem", "Összesen", "Celkem", "Итого", "総計"]
+TOTALS += ["Toplam", "I alt"]
+
+
 def totals_table(last, first=(), n=6):
     rng = np.random.default_rng(0)
     rows = [[f"c{i}", *np.round(rng.gamma(2.0, size=2) * [10, 1000], 1)] for i in range(n)]
@@ -370,11 +369,7 @@ def totals_table(last, first=(), n=6):
         ("csv", "Total", 1.0),
         ("xlsx", "INSGESAMT", 0.2),
         ("parquet", "grand total", 0.2),
-        *(("csv", label, 0.2) for label in ("Sum:", "All", "Suma", "Total général", "Razem")),
-        *(
-            ("csv", label, 0.2)
-            for label in ("Összesen", "Celkem", "Итого", "総計", "Toplam", "I alt")
-        ),
+        *(("csv", label, 0.2) for label in TOTALS),
     ],
 )
 def test_labelled_totals_are_left_out_and_reported(how, label, share):
