@@ -264,7 +264,7 @@ def measure_matrix(
     G = T.T @ R @ T
     unit = T / np.sqrt(np.diag(G))
     B = np.eye(len(R)) if anchors is None else anchors
-    RB = R @ B
+    RB = R if anchors is None else R @ B
     fidelity = np.einsum("ij,ij->j", RB, unit) / np.sqrt(np.einsum("ij,ij->j", RB, B))
     fidelity = np.clip(fidelity, -1.0, 1.0)
     n = how.get("rows_used", math.inf)
