@@ -4,6 +4,8 @@ import contextlib
 import warnings
 from typing import Any
 
+import numpy as np
+
 
 def solve(problem: Any, **settings: float) -> float:
     """The optimal value by Clarabel; where rounding stops it early, by SCS.
@@ -21,3 +23,14 @@ def solve(problem: Any, **settings: float) -> float:
             return float(problem.value)
     problem.solve(solver=cp.SCS, eps_abs=1e-9, eps_rel=1e-9, max_iters=200_000)
     return float(problem.value)
+
+
+def highest_floor(R: Any, limit: float) -> float:
+    """The highest common floor within a limit on the VIF: ``G ⪰ e_j e_jᵀ / limit`` for every j."""
+    import cvxpy as cp
+
+    p, L = len(R), np.linalg.cholesky(R)
+    W, G, floor = cp.Variable((p, p)), cp.Variable((p, p), symmetric=True), cp.Variable()
+    rules = [cp.bmat([[np.eye(p), W], [W.T, G]]) >> 0, cp.diag(G) == 1, cp.diag(L @ W) >= floor]
+    rules += [G - np.outer(e, e) / limit >> 0 for e in np.eye(p)]
+    return solve(cp.Problem(cp.Maximize(floor), rules))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
@@ -24,25 +23,13 @@ def largest(G):
     return np.abs(G - np.diag(np.diag(G))).max()
 
 
-def semidefinite_floor(R, limit):
-    """The highest floor within a limit on the VIF by an independent solver: (G⁻¹)_jj ≤ limit is
-    G ⪰ e_j e_jᵀ / limit."""
-    p = len(R)
-    L = np.linalg.cholesky(R)
-    W, G, floor = cp.Variable((p, p)), cp.Variable((p, p), symmetric=True), cp.Variable()
-    rules = [cp.bmat([[np.eye(p), W], [W.T, G]]) >> 0, cp.diag(G) == 1, cp.diag(L @ W) >= floor]
-    rules += [G - np.outer(e, e) / limit >> 0 for e in np.eye(p)]
-    problem = cp.Problem(cp.Maximize(floor), rules)
-    return conic.solve(problem)
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_the_bound_on_the_floor_holds_whatever_the_multipliers(seed):
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(6, 3))
     S = A @ A.T + np.diag(rng.uniform(0.2, 1.0, 6))
     R = S / np.sqrt(np.outer(np.diag(S), np.diag(S)))
-    best = semidefinite_floor(R, 1.7)
+    best = conic.highest_floor(R, 1.7)
     answer = maximize_fidelity(R, 1.7, criterion="vif")
     found = answer.certificate.arrays
     assert best - 1e-6 <= proved_floor(R, answer.T, found, 1.7) <= best + 2e-6

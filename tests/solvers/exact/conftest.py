@@ -5,22 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-
-def to_correlation(C: np.ndarray) -> np.ndarray:
-    scale = 1 / np.sqrt(np.diag(C))
-    C = C * np.outer(scale, scale)
-    C = (C + C.T) / 2
-    np.fill_diagonal(C, 1.0)
-    return C
+from skcoral.core.linalg import correlation_of_covariance
 
 
 def random_correlation(kind: str, p: int, rng: np.random.Generator) -> np.ndarray:
     if kind == "spectrum":
         Q, _ = np.linalg.qr(rng.normal(size=(p, p)))
-        return to_correlation((Q * np.logspace(0, -rng.uniform(0, 7), p)) @ Q.T)
+        return correlation_of_covariance((Q * np.logspace(0, -rng.uniform(0, 7), p)) @ Q.T)
     if kind == "factor":
         loadings = rng.normal(size=(p, 2))
-        return to_correlation(loadings @ loadings.T + np.diag(10 ** rng.uniform(-5, 0, p)))
+        return correlation_of_covariance(
+            loadings @ loadings.T + np.diag(10 ** rng.uniform(-5, 0, p))
+        )
     if kind == "table":
         X = rng.normal(size=(3 * p, p)) * 10 ** rng.uniform(-2, 2, p)
         X[:, 0] += X[:, -1]
@@ -43,7 +39,7 @@ def small_factor_model():
     def make(rng: np.random.Generator) -> np.ndarray:
         p = int(rng.integers(3, 7))
         loadings = rng.normal(size=(p, 2))
-        return to_correlation(loadings @ loadings.T + np.diag(rng.uniform(0.05, 1, p)))
+        return correlation_of_covariance(loadings @ loadings.T + np.diag(rng.uniform(0.05, 1, p)))
 
     return make
 

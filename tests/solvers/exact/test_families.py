@@ -11,15 +11,11 @@ import numpy as np
 import pytest
 from scipy.linalg import block_diag, toeplitz
 
+from skcoral.core.linalg import correlation_of_covariance
 from skcoral.solvers.exact import best_exact, exact_threshold
 from skcoral.solvers.exact.newton import WeightedRoot
 
 Build = Callable[[int, np.random.Generator], np.ndarray]
-
-
-def to_correlation(C: np.ndarray) -> np.ndarray:
-    size = np.sqrt(np.diag(C))
-    return (C + C.T) / (2 * np.outer(size, size))
 
 
 def chain(p: int, r: float) -> np.ndarray:
@@ -40,18 +36,18 @@ def moving_average(p: int, terms: int, ratio: float) -> np.ndarray:
 def odd_chain(p: int, rng: np.random.Generator) -> np.ndarray:
     mix = np.eye(p)
     mix[rng.choice(p, max(1, p // 50), replace=False)] += 2 * rng.normal(size=p) / np.sqrt(p)
-    return to_correlation(mix @ chain(p, 0.8) @ mix.T + 1e-3 * np.eye(p))
+    return correlation_of_covariance(mix @ chain(p, 0.8) @ mix.T + 1e-3 * np.eye(p))
 
 
 def nearly_blocks(p: int, rng: np.random.Generator) -> np.ndarray:
     blocks = block_diag(equicorrelation(p // 2, 0.7), equicorrelation(p - p // 2, 0.65))
     shared = rng.normal(size=(p, 3))
-    return to_correlation(blocks + 1e-5 * shared @ shared.T)
+    return correlation_of_covariance(blocks + 1e-5 * shared @ shared.T)
 
 
 def factors(p: int, rng: np.random.Generator) -> np.ndarray:
     loadings = rng.normal(size=(p, 10))
-    return to_correlation(loadings @ loadings.T + np.diag(10 ** rng.uniform(-3, 1, p)))
+    return correlation_of_covariance(loadings @ loadings.T + np.diag(10 ** rng.uniform(-3, 1, p)))
 
 
 def factor_sample(p: int, rng: np.random.Generator) -> np.ndarray:
@@ -62,12 +58,12 @@ def factor_sample(p: int, rng: np.random.Generator) -> np.ndarray:
 
 def noisy_equicorrelation(p: int, rng: np.random.Generator) -> np.ndarray:
     noise = rng.normal(size=(p, 2 * p + 2)) / np.sqrt(2 * p + 2)
-    return to_correlation(equicorrelation(p, 0.5) + 0.1 * noise @ noise.T)
+    return correlation_of_covariance(equicorrelation(p, 0.5) + 0.1 * noise @ noise.T)
 
 
 def ill_conditioned(p: int, rng: np.random.Generator) -> np.ndarray:
     Q, _ = np.linalg.qr(rng.normal(size=(p, p)))
-    return to_correlation((Q * np.logspace(0, -7.5, p)) @ Q.T)
+    return correlation_of_covariance((Q * np.logspace(0, -7.5, p)) @ Q.T)
 
 
 FAMILIES: dict[str, Build] = {
@@ -242,7 +238,7 @@ def test_blocks_of_interchangeable_variables_that_do_not_bind(seed: int) -> None
     label = rng.integers(0, 3, p)
     within, between = rng.uniform(0.2, 0.9), 0.1 * rng.uniform()
     C = np.where(label[:, None] == label, within, between) + np.diag(rng.uniform(0.05, 0.5, p))
-    R = to_correlation(C)
+    R = correlation_of_covariance(C)
     found = exact_threshold(R)
     assert found.gap < 1e-9
     assert found.fidelity.min() >= found.lower

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import runpy
-import sys
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -15,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from certificates import verifier
 from skcoral import CORAL, decorrelate
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.columns import column, proved_columns
@@ -32,9 +31,6 @@ from skcoral.solvers.support import pattern
 
 from .certified import assert_feasible, by_slsqp, fidelity, value
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
-sys.path.insert(0, str(EXAMPLES))
-VERIFIER = runpy.run_path(str(EXAMPLES / "verify_certificate.py"))
 CRITERIA = ("squared", "worst", "absolute")
 
 
@@ -82,14 +78,7 @@ def test_answers_are_feasible_and_checked(seed: int, criterion: str) -> None:
         assert_feasible(R, mask, answer, B)
         assert answer.lower_bound <= answer.objective
         assert check(answer, R).passed
-        assert not verifier_problems(json.loads(certificate_text(answer, R)), R)
-
-
-def verifier_problems(content: Any, R: Any) -> list[str]:
-    found = VERIFIER["problems"]
-    found.clear()
-    VERIFIER["verify"](content, R)
-    return list(found)
+        assert not verifier.problems(json.loads(certificate_text(answer, R)), R)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -225,7 +214,7 @@ def test_moments_bound_composites(seed: int, criterion: str, monkeypatch: Any) -
     better = decorrelate(R, rho, proof="moments", **options)
     assert quick.lower_bound - 1e-9 <= better.lower_bound <= better.objective + 1e-12
     assert check(better, R).passed
-    assert not verifier_problems(json.loads(certificate_text(better, R)), R)
+    assert not verifier.problems(json.loads(certificate_text(better, R)), R)
 
 
 def test_bounds_hold_for_random_transformations() -> None:
@@ -270,7 +259,7 @@ def test_forged_certificates_are_refused() -> None:
         for lie in lies:
             forged = json.loads(json.dumps(honest))
             forged["content"]["result"].update(lie)
-            assert verifier_problems(resealed(forged), R)
+            assert verifier.problems(resealed(forged), R)
         wider = {**answer.certificate.arrays, "support": np.ones(B.shape)}
         other = Certificate("support", wider, answer.certificate.info)
         with contextlib.suppress(CertificateError):  # H need not be definite there

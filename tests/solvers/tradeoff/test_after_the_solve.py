@@ -8,25 +8,21 @@ import numpy as np
 import pytest
 
 from skcoral import decorrelate, threshold
+from skcoral.core.linalg import correlation_of_covariance
 from skcoral.solvers.tradeoff.binding import make_feasible
-
-
-def correlation(C: np.ndarray) -> np.ndarray:
-    scale = np.diag(C) ** -0.5
-    R = C * np.outer(scale, scale)
-    np.fill_diagonal(R, 1.0)
-    return 0.5 * (R + R.T)
 
 
 def three_factors(p: int, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     loadings = rng.normal(0.0, 0.7, (p, 3))
-    return correlation(loadings @ loadings.T + np.diag(0.05 + rng.uniform(0.0, 1.0, p)))
+    return correlation_of_covariance(
+        loadings @ loadings.T + np.diag(0.05 + rng.uniform(0.0, 1.0, p))
+    )
 
 
 def equicorrelation_and_noise(p: int, seed: int) -> np.ndarray:
     rows = np.random.default_rng(seed).normal(size=(2 * p, p))
-    return correlation(0.5 + 0.5 * np.eye(p) + np.corrcoef(rows.T))
+    return correlation_of_covariance(0.5 + 0.5 * np.eye(p) + np.corrcoef(rows.T))
 
 
 def kept(R: np.ndarray, T: np.ndarray) -> np.ndarray:

@@ -5,9 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skcoral import decorrelate
 from skcoral.bounds.tradeoff import plain_bound
 from skcoral.core import criteria
-from skcoral.solvers.tradeoff.binding import make_feasible
+from skcoral.solvers.tradeoff.binding import make_feasible, with_fixed, with_joined
+from skcoral.solvers.tradeoff.newton import evaluate
+from skcoral.solvers.tradeoff.points import Problem, Quadratic
 
 CRITERIA = ("squared", "worst", "absolute")
 
@@ -87,3 +90,40 @@ def test_caps_are_met_to_the_last_digit(random_correlation):
     np.testing.assert_allclose(f[pinned], floors[pinned], atol=1e-13)
     np.testing.assert_allclose(np.diag(T.T @ R @ T), 1.0, atol=1e-13)
     np.testing.assert_array_equal(T[:, 5], np.eye(8)[5])
+
+
+def test_rows_of_floors_of_one_are_dominated_by_their_diagonal():
+    """Their multiplier is as large as the diagonal, and what they add to the bound is finite."""
+    rng = np.random.default_rng(1)
+    H = rng.normal(size=(5, 5))
+    H = H + H.T + 9 * np.eye(5)
+    lam, members = rng.uniform(0, 1, 5), np.arange(5)
+    none = with_fixed(members, lam, H, np.zeros(5, dtype=bool))
+    assert none.H is H
+    assert none.lam is lam
+    fixed = np.array([True, False, True, False, False])
+    found = with_fixed(members, lam, H, fixed)
+    wanted = np.abs(H - np.diag(np.diag(H))).sum(axis=1) + 1e-15
+    np.testing.assert_allclose(np.diag(found.H), np.where(fixed, wanted, np.diag(H)), rtol=1e-14)
+    np.testing.assert_allclose(found.lam, lam + np.where(fixed, wanted, 0.0), rtol=1e-14)
+    np.testing.assert_array_equal((found.H - H)[~np.eye(5, dtype=bool)], 0.0)
+    alone = with_fixed(members, lam, np.diag([0.0, 1, 2, 3, 4]), fixed)
+    assert alone.H[0, 0] > 0  # definite without a row as well
+
+
+def test_floors_that_begin_to_bind(random_correlation):
+    """Where floors out of reach join the binding ones, the bound rises; what was solved stays."""
+    R, kept = random_correlation(6, 2), np.array([0, 2, 3, 5])
+    floors = np.full(6, 0.98)
+    alone = decorrelate(R[np.ix_(kept, kept)], 0.98)
+    problem = Problem(R, floors, ~np.eye(6, dtype=bool))
+    H = alone.certificate.arrays["H"]
+    joins, rest = np.array([1]), np.array([4])
+    found = with_joined(problem, problem.pairs, kept, H, alone.T, joins)
+    np.testing.assert_allclose(found[np.ix_(kept, kept)], H)
+    assert not found[np.ix_(rest, np.r_[kept, joins])].any()
+    members = np.array([0, 1, 2, 3, 5])
+    sub = problem.restricted(members)
+    point = evaluate(sub, found[np.ix_(members, members)], Quadratic(sub.pairs))
+    assert point.lam.min() > 0
+    assert 1.01 * alone.objective < point.value < decorrelate(R, 0.98).objective

@@ -3,36 +3,22 @@
 from __future__ import annotations
 
 import json
-import runpy
-import sys
-from pathlib import Path
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from scipy.linalg import toeplitz
 
 import conic
+from certificates import verifier
 from skcoral import maximize_fidelity, threshold
 from skcoral.certificates import certificate_text, check, prove
+from skcoral.core.linalg import correlation_of_covariance
 from skcoral.core.tolerances import LIMIT_GAP
 from skcoral.datasets import load_wine, make_system
 from skcoral.solvers.tradeoff.inflation_equations import Equations, Multipliers
 from skcoral.solvers.tradeoff.inflation_path import highest_floor
 from skcoral.solvers.tradeoff.inflation_point import Point, off_diagonal
 from systems import nearly_singular
-
-EXAMPLES = Path(__file__).parents[3] / "examples"
-sys.path.insert(0, str(EXAMPLES))
-VERIFIER = runpy.run_path(str(EXAMPLES / "verify_certificate.py"))
-
-
-def correlation(C: np.ndarray) -> np.ndarray:
-    d = np.sqrt(np.diag(C))
-    R = C / np.outer(d, d)
-    R = 0.5 * (R + R.T)
-    np.fill_diagonal(R, 1.0)
-    return R
 
 
 def equicorrelation(p: int, r: float) -> np.ndarray:
@@ -43,20 +29,24 @@ def family(name: str, p: int) -> np.ndarray:
     rng, k = np.random.default_rng(p), np.arange(1, p + 1.0)
     if name == "factors":
         loadings = rng.normal(0, 0.7, (p, 3))
-        return correlation(loadings @ loadings.T + np.diag(0.05 + rng.uniform(size=p)))
+        return correlation_of_covariance(
+            loadings @ loadings.T + np.diag(0.05 + rng.uniform(size=p))
+        )
     if name == "one factor":
         a = rng.uniform(0.5, 0.99, p)
-        return correlation(np.outer(a, a) + np.diag(1 - a**2))
+        return correlation_of_covariance(np.outer(a, a) + np.diag(1 - a**2))
     if name == "brownian":
-        return correlation(np.minimum(k[:, None], k))
+        return correlation_of_covariance(np.minimum(k[:, None], k))
     if name == "sample":
-        return correlation(np.cov(rng.normal(size=(2 * p, p)).T))
+        return correlation_of_covariance(np.cov(rng.normal(size=(2 * p, p)).T))
     if name == "blocks":
-        return correlation(np.kron(np.eye((p + 3) // 4), equicorrelation(4, 0.8))[:p, :p])
+        return correlation_of_covariance(
+            np.kron(np.eye((p + 3) // 4), equicorrelation(4, 0.8))[:p, :p]
+        )
     if name == "nearly a sum":
         rows = rng.normal(size=(200, p))
         rows[:, 0] = rows[:, 1:].sum(axis=1) + 1e-4 * rng.normal(size=200)
-        return correlation(np.cov(rows.T))
+        return correlation_of_covariance(np.cov(rows.T))
     pair = np.eye(p)
     pair[0, 1] = pair[1, 0] = 1 - 1e-7
     return pair
@@ -113,22 +103,13 @@ def test_a_limit_of_one_is_exact_decorrelation() -> None:
         assert next_to.rho_min[0] == pytest.approx(threshold(R).value, abs=1e-7)
 
 
-def semidefinite_floor(R: np.ndarray, limit: float) -> float:
-    p, L = len(R), np.linalg.cholesky(R)
-    W, G, floor = cp.Variable((p, p)), cp.Variable((p, p), symmetric=True), cp.Variable()
-    rules = [cp.bmat([[np.eye(p), W], [W.T, G]]) >> 0, cp.diag(G) == 1, cp.diag(L @ W) >= floor]
-    rules += [G - np.outer(e, e) / limit >> 0 for e in np.eye(p)]
-    problem = cp.Problem(cp.Maximize(floor), rules)
-    return conic.solve(problem)
-
-
 @pytest.mark.parametrize("name", ["factors", "one factor", "brownian", "sample", "blocks"])
 @pytest.mark.parametrize("limit", [1.05, 1.5, 2.5])
 def test_agrees_with_a_semidefinite_program(name: str, limit: float) -> None:
     R = family(name, 6)
     if vif_of(R).max() > limit:
         assert certified(R, limit).rho_min[0] == pytest.approx(
-            semidefinite_floor(R, limit), abs=2e-6
+            conic.highest_floor(R, limit), abs=2e-6
         )
 
 
@@ -136,9 +117,7 @@ def test_agrees_with_a_semidefinite_program(name: str, limit: float) -> None:
 def test_every_judge_accepts_the_certificate(limit: float) -> None:
     for R in (load_wine().correlation, toeplitz(0.7 ** np.arange(9)), nearly_singular(7)):
         answer = certified(R, limit, judges=(check, prove))
-        VERIFIER["problems"].clear()
-        VERIFIER["verify"](json.loads(certificate_text(answer, R)), R)
-        assert VERIFIER["problems"] == []
+        assert verifier.problems(json.loads(certificate_text(answer, R)), R) == []
 
 
 def test_many_variables_are_certified() -> None:
@@ -157,7 +136,7 @@ def test_the_callback_sees_the_two_fidelities_meet() -> None:
 
 def a_point(seed: int, p: int = 6) -> Point:
     rng = np.random.default_rng(seed)
-    R, G = (correlation(np.cov(rng.normal(size=(3 * p, p)).T)) for _ in range(2))
+    R, G = (correlation_of_covariance(np.cov(rng.normal(size=(3 * p, p)).T)) for _ in range(2))
     lam = rng.dirichlet(np.ones(p))
     return Point(np.linalg.cholesky(R).T, 1.5, G, lam)
 
