@@ -86,12 +86,6 @@ def bring(open_app) -> Callable[..., AppTest]:
     return brought
 
 
-@pytest.fixture
-def chosen() -> Callable[[AppTest], Settings]:
-    """The settings of a visitor."""
-    return lambda at: at.session_state["settings"]
-
-
 def calm(at: AppTest) -> AppTest:
     """Assert that no traceback is shown."""
     assert not at.exception, [e.value for e in at.exception]

@@ -47,12 +47,12 @@ def test_rows_that_belong_together(bring, metric, sites, by):
     assert "without one part of the groups" in said
 
 
-def test_columns_that_name_groups_are_no_variables(bring, sites, chosen):
+def test_columns_that_name_groups_are_no_variables(bring, sites):
     data = sites.to_csv(index=False).encode()
     at = bring(
         "s.csv", data, floor=0.8, population=True, groups="a", without=("batch",), target="c"
     )
-    assert chosen(at).groups == ""  # a is a variable
+    assert at.session_state["settings"].groups == ""  # a is a variable
     source = sources.read_file(data, "s.csv", key="k")
     problem = pose(source, request_of(Settings(without=("batch",))))
     assert group_columns(problem) == ["site", "batch"]

@@ -112,12 +112,12 @@ def test_the_app_shows_what_the_estimator_finds(open_app, metric, wine, settings
     assert ("proline is the outcome" in said) == ("target" in settings)
 
 
-def test_controls_change_the_answer(open_app, metric, slider, chosen, wine):
+def test_controls_change_the_answer(open_app, metric, slider, wine):
     at = open_app(floor=0.8, own=tuple(OWN.items()))
     assert at.multiselect(key="own_names").value == ["alcohol", "hue"]
     at.number_input(key="own_hue").set_value(0.9).run()
     at.multiselect(key="own_names").set_value(["hue", "ash"]).run()
-    assert chosen(at).own == (("hue", 0.9), ("ash", 0.8))
+    assert at.session_state["settings"].own == (("hue", 0.9), ("ash", 0.8))
     floors = dict.fromkeys(wine.names, 0.8) | {"hue": 0.9}
     result = api.decorrelate(wine.correlation, list(floors.values()))
     assert metric(at, "Residual") == pytest.approx(result.objective, rel=1e-3)
@@ -138,22 +138,23 @@ def test_controls_change_the_answer(open_app, metric, slider, chosen, wine):
     assert metric(at, "Mean fidelity") == pytest.approx(whole.fidelity.mean(), abs=1e-4)
 
 
-def test_modes_keep_their_settings(open_app, metric, chosen):
+def test_modes_keep_their_settings(open_app, metric):
     at = open_app(floor=0.9)
     at.radio[0].set_value("budget").run()
-    assert chosen(at).mode == "budget"
+    assert at.session_state["settings"].mode == "budget"
     at.radio[0].set_value("floor").run()
     assert metric(at, "Weakest fidelity") == pytest.approx(0.9, abs=1e-4)
 
 
-def test_another_table_forgets_the_settings_of_the_last(bring, metric, chosen):
+def test_another_table_forgets_the_settings_of_the_last(bring, metric):
     R = make_system(5)
     at = bring("one.csv", matrix_file(R), own=(("x1", 0.99),), floor=0.9, without=("x5",))
     smaller = R[:3, :3]
     at.file_uploader(key="file").set_value(("two.csv", matrix_file(smaller), "text/csv"))
     at.run()
     floor = compare_floors(smaller).recommended.rho_min
-    assert (chosen(at).own, chosen(at).without, chosen(at).floor) == ((), (), floor)
+    now = at.session_state["settings"]
+    assert (now.own, now.without, now.floor) == ((), (), floor)
     assert metric(at, "Residual") == pytest.approx(
         api.decorrelate(smaller, floor).objective, rel=1e-3, abs=1e-9
     )
