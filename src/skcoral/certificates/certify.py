@@ -19,7 +19,6 @@ from skcoral.certificates.claims import claim_support
 from skcoral.certificates.evaluation import (
     Attained,
     evaluate,
-    evaluate_factored,
     left_open,
     prices_of,
 )
@@ -191,13 +190,9 @@ def rechecked(result: Decorrelation, R: Array) -> Decorrelation:
 
 def _proved(result: Decorrelation, attained: Attained, R: Array) -> Enclosure | None:
     """What the dual point proves; None if rounding leaves too little of it."""
-    arrays = result.certificate.arrays
     for parts, digits in ((2, 1e-3), (3, 0.1)):
         with suppress(CertificateError):
-            if "factor" in arrays:
-                bound = evaluate_factored(result, arrays["factor"], Floats(parts)).bound
-            else:
-                bound = evaluate(result, attained, R, Floats(parts)).bound
+            bound = evaluate(result, attained, R, Floats(parts)).bound
             if bound.upper - bound.lower <= digits * OPTIMAL_GAP * max(1.0, float(bound.upper)):
                 return bound
     return None

@@ -24,7 +24,6 @@ from skcoral.certificates.evaluation import (
     FactorAttained,
     FactorOutputs,
     evaluate,
-    evaluate_factored,
     left_open,
     prices_of,
 )
@@ -109,11 +108,9 @@ class _Claims(Ledger):
             return exactly(0.0)
         if isinstance(result, RestrictedDecorrelation):
             return self.support(result, R)
+        proved, near = evaluate(result, attained, R, self.arithmetic), (tol.REPORTED_TOL, 0.0)
         if self.A is not None:
-            proved = evaluate_factored(result, self.A, self.arithmetic)
             near = tol.PRICE_TOL, tol.PRICE_TOL
-        else:
-            proved, near = evaluate(result, attained, R, self.arithmetic), (tol.REPORTED_TOL, 0.0)
         self.bound(proved)
         prices = prices_of(result, proved.slopes, attained.largest)
         self.claim_prices(prices, 0.5 * proved.slopes, near)

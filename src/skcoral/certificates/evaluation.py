@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -128,34 +127,24 @@ def _of_pairs(
     return value, misreported, largest
 
 
-@singledispatch
-def evaluate(
-    result: Decorrelation, attained: Attained, R: Array, arithmetic: Arithmetic
-) -> DualBound:
-    """What the dual point of a result about ``R`` proves: (★), or the bound of a support."""
+def evaluate(result: Decorrelation, attained: Any, R: Any, arithmetic: Arithmetic) -> DualBound:
+    """What the dual point of a result proves: (★), (★r) or (★★) by a factor, or on a support.
+
+    A certificate that holds a factor of R is about ``AᵀA``; any other about ``R``.
+    """
     dual = result.certificate
+    if "factor" in dual.arrays:
+        asked = result.criterion, result.pair_weights, result.rho_min
+        return factor_bound(dual, *asked, dual.arrays["factor"], arithmetic)
+    if isinstance(result, RestrictedDecorrelation):
+        bound = support_bound(dual, result.rho_min, R, arithmetic, result.anchors)
+        return DualBound(bound, 2.0 * result.weights, (bound, exactly(0.0)))
     lam, H = part(dual.arrays, "multipliers", attained.k), part(dual.arrays, "H", *[attained.k] * 2)
     kappa = attained.scaled(lam)
-    square = R, attained.B, kappa, H
-    asked = attained.floors, result.criterion, attained.weights
-    bound = tradeoff_bound(arithmetic, *square, *asked)
+    square = R, attained.B, kappa, H, attained.floors
+    bound = tradeoff_bound(arithmetic, *square, result.criterion, attained.weights)
     slope = (attained.length * (2.0 * kappa)).total()
     return DualBound(bound, 2.0 * lam, (bound, slope), of_squares=False)
-
-
-@evaluate.register
-def _(
-    result: RestrictedDecorrelation, attained: Attained, R: Array, arithmetic: Arithmetic
-) -> DualBound:
-    given = result.certificate, result.rho_min, R, arithmetic, result.anchors
-    bound = support_bound(*given)
-    return DualBound(bound, 2.0 * result.weights, (bound, exactly(0.0)))
-
-
-def evaluate_factored(result: Decorrelation, A: Array, arithmetic: Arithmetic) -> DualBound:
-    """What the dual point of a result about ``AᵀA`` proves: (★), (★r) or (★★)."""
-    given = result.certificate, result.criterion, result.pair_weights, result.rho_min
-    return factor_bound(*given, A, arithmetic)
 
 
 def left_open(goal: Goal, floor: float, gap: float, objective: float) -> float:
