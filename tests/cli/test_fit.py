@@ -29,7 +29,9 @@ def test_wine_exact_from_the_installed_command(coral, wine, wine_csv, tmp_path):
     fidelity = np.diag(np.corrcoef(wine.data.T, out.T)[:13, 13:])
     assert fidelity.min() == pytest.approx(0.826231, abs=5e-7)  # as in the paper
     assert json.loads((tmp_path / "model.json").read_text())
-    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
+    report = (tmp_path / "report.html").read_text()
+    assert report.startswith("<!doctype html>")
+    assert f"coral fit {wine_csv} -o {tmp_path / 'out.csv'} --model" in report
     assert sorted(p.name for p in tmp_path.iterdir()) == ["model.json", "out.csv", "report.html"]
 
 
@@ -211,24 +213,6 @@ def test_an_answer_that_fails_its_check_is_not_written(main, wine, tmp_path, mon
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
 
 
-def test_the_report_leaves_out_whole_groups(main, sites_csv, tmp_path):
-    page = tmp_path / "r.html"
-    given = ("fit", sites_csv[0], "--rho-min", "0.9", "--groups", "site", "--report", page)
-    status, _, err = main(*given)
-    assert status == 0, err
-    text = page.read_text("utf-8")
-    assert "Fitted 5 times without one part of the groups" in text
-    assert "For the population" not in text
-
-
-def test_the_report_repeats_the_command(coral, wine_csv, tmp_path):
-    done = coral("fit", wine_csv, "--rho-min", "alcohol=0.9", "--report", "r.html", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    page = (tmp_path / "r.html").read_text()
-    assert f"coral fit {wine_csv} --rho-min alcohol=0.9 --report r.html" in page
-    assert page.count("1 of 13 variables has a floor") == 1  # known to the command and the report
-
-
 @pytest.fixture
 def sites_csv(tmp_path):
     rng = np.random.default_rng(0)
@@ -239,12 +223,17 @@ def sites_csv(tmp_path):
     return path, rows
 
 
-def test_confidence_with_groups(answer, sites_csv):
+def test_groups_in_the_confidence_and_in_the_report(answer, sites_csv, tmp_path):
     from skcoral import CORAL
 
     path, rows = sites_csv
-    asked = ("fit", path, "--rho-min", "0.9", "--confidence", "0.9", "--groups", "site")
-    status, told = answer(*asked)
+    page = tmp_path / "r.html"
+    asked = ("fit", path, "--rho-min", "0.9", "--groups", "site", "--report", page)
+    assert answer(*asked)[0] == 0
+    text = page.read_text("utf-8")
+    assert "Fitted 5 times without one part of the groups" in text
+    assert "For the population" not in text
+    status, told = answer(*asked, "--confidence", "0.9", "--force")
     assert status == 0
     sure = CORAL(0.9, confidence=0.9).fit(np.round(rows, 9), groups=np.arange(120) // 6)
     np.testing.assert_allclose(list(told["rho_min"].values()), sure.floors_, atol=1e-7)

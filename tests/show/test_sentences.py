@@ -86,7 +86,7 @@ SAID = [
 ]
 
 
-@pytest.mark.parametrize(("said", "wanted"), SAID)
+@pytest.mark.parametrize(("said", "wanted"), SAID, ids=[wanted[:30] for _, wanted in SAID])
 def test_sentences_in_full(said, wanted):
     assert said() == wanted
 
