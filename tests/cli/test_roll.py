@@ -94,6 +94,21 @@ def test_wrong_use_is_reported_and_leaves_no_file(prices, main, tmp_path, argume
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_matrix_is_no_table_of_rows(prices, main, tmp_path):
+    """Taken for rows, a correlation matrix would give outputs that mean nothing."""
+    rows = prices[1].select_dtypes("number")
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    rows.corr().to_csv(tmp_path / "R.csv")
+    model, out = tmp_path / "model.json", tmp_path / "out.csv"
+    assert main("fit", tmp_path / "rows.csv", "--rho-min", 0.9, "--model", model)[0] == 0
+    for command in (("roll", "--window", 3), ("transform", "--model", model)):
+        status, _, err = main(command[0], tmp_path / "R.csv", *command[1:], "-o", out)
+        assert status == 3
+        assert "R.csv" in err
+        assert "matrix" in err
+        assert not out.exists()
+
+
 def test_rows_out_of_order_are_refused(prices, main, tmp_path):
     path = tmp_path / "back.csv"
     prices[1].iloc[::-1].to_csv(path, index=False)

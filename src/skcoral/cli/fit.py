@@ -22,7 +22,7 @@ from skcoral.show import sentences
 from skcoral.tables.notes import Outcome
 from skcoral.workflow.dataset import Dataset
 from skcoral.workflow.fit import Fit
-from skcoral.workflow.opening import check_rows
+from skcoral.workflow.opening import check_options
 
 _LONGEST_TABLE = 60  # variables that are listed one by one
 
@@ -103,7 +103,7 @@ def _check(options: Namespace) -> None:
 def _check_size(options: Namespace, data: Dataset) -> None:
     """Refuse what needs rows, for a matrix, and a report on very many columns."""
     if data.matrix is not None:
-        check_rows(
+        check_options(
             data.table.label,
             model=options.model,
             confidence=options.confidence,

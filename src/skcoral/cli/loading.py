@@ -21,12 +21,12 @@ from skcoral.workflow.opening import OpenedFile, open_file
 MOST_COLUMNS = 10_000
 
 
-def open_source(options: Namespace, *, matrix: bool | None = False) -> OpenedFile:
+def open_source(options: Namespace) -> OpenedFile:
     """Open the file of a command and look at its columns."""
     separator = options.separator
     return open_file(
         options.file,
-        matrix=matrix,
+        matrix=getattr(options, "matrix", None),
         progress=console.progress,
         separator="\t" if separator in ("tab", "\\t") else separator,
         decimal=options.decimal,
@@ -47,7 +47,7 @@ def check_made(path: Path, what: str) -> None:
 
 def load(options: Namespace, **uses: Any) -> Dataset:
     """Open a table or a matrix and choose the variables; ``uses`` are those of other columns."""
-    opened = open_source(options, matrix=getattr(options, "matrix", False))
+    opened = open_source(options)
     known = opened.table.names if opened.matrix is None else opened.matrix.names
     named: dict[str, Any] = {
         name: _split(getattr(options, name), known) for name in ("columns", "exclude", "include")

@@ -9,7 +9,7 @@ import numpy as np
 from skcoral.core.arrays import Array
 from skcoral.core.limits import current
 from skcoral.core.linalg import correlation_of_covariance
-from skcoral.exceptions import InvalidCorrelationError
+from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
 from skcoral.tables.columns import TableProfile
 from skcoral.tables.table import Table
 
@@ -36,6 +36,14 @@ class NamedMatrix:
         places = [self.names.index(name) for name in names]
         scale = None if self.scale is None else self.scale[places]
         return NamedMatrix(self.R[np.ix_(places, places)], names, scale)
+
+
+def check_rows(matrix: NamedMatrix | None, label: str) -> None:
+    """Refuse a file that holds a matrix, for what transforms rows."""
+    if matrix is not None:
+        raise InvalidTableError(
+            f"{label}: the file holds a matrix, and rows are needed.\nGive the table itself."
+        )
 
 
 def matrix_in(table: Table, content: TableProfile, *, asked: bool = False) -> NamedMatrix | None:

@@ -10,7 +10,7 @@ from skcoral.core.limits import current
 from skcoral.core.validation import listing
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.tables.columns import TableProfile, no_numbers, profile, select_variables
-from skcoral.tables.matrices import NamedMatrix, matrix_in
+from skcoral.tables.matrices import NamedMatrix, check_rows, matrix_in
 from skcoral.tables.reading import open_table
 from skcoral.tables.roles import Doubt
 from skcoral.tables.table import Batch, Table
@@ -82,7 +82,7 @@ class OpenedFile:
 
     def _part_of_matrix(self, matrix: NamedMatrix, request: Request) -> NamedMatrix:
         label = self.table.label
-        check_rows(label, weights=request.weights, covariance=request.covariance)
+        check_options(label, weights=request.weights, covariance=request.covariance)
         wanted = request.columns or matrix.names
         exclude = {*request.exclude, *filter(None, [request.target])}
         named = replace(self.table, names=matrix.names)
@@ -97,6 +97,7 @@ class OpenedFile:
 
     def for_model(self, model: Any) -> Dataset:
         """The columns that a model was fitted on: by name, or in order where it has no names."""
+        check_rows(self.matrix, self.table.label)
         names = getattr(model, "feature_names_in_", None)
         wanted = None if names is None else [str(name) for name in names]
         missing = [name for name in wanted or () if name not in self.table.names]
@@ -148,7 +149,7 @@ def open_file(
     return OpenedFile(table, content, held, progress)
 
 
-def check_rows(label: str, **options: Any) -> None:
+def check_options(label: str, **options: Any) -> None:
     """Refuse options that are about rows, for a file that holds a matrix."""
     for name, value in options.items():
         if value:

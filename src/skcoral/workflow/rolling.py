@@ -16,6 +16,7 @@ from skcoral.panels.solver import NUMBERS
 from skcoral.panels.streaming import Roller
 from skcoral.panels.tables import free_name
 from skcoral.tables.arrow_arrays import plain_cells
+from skcoral.tables.matrices import check_rows
 from skcoral.tables.table import Batch, complete_rows
 from skcoral.tables.writing import TableWriter, table_writer
 from skcoral.workflow.dataset import Dataset
@@ -42,6 +43,7 @@ class RollingPass:
         date: str | None = None,
         by: Sequence[str] = (),
     ) -> None:
+        check_rows(data.matrix, data.table.label)
         self.data, self.settings, self.date, self.by = data, settings, date, by
         self.groups: dict[tuple[str, ...], Roller] = {}  # the windows of each group
         self.status: Counter[str] = Counter()
