@@ -77,18 +77,6 @@ def test_resampled_tables_are_certified() -> None:
         assert_is_threshold(R)
 
 
-def test_no_random_decorrelator_beats_it(ugly: np.ndarray) -> None:
-    value = threshold(ugly).value
-    values, vectors = np.linalg.eigh(ugly)
-    root = (vectors * np.sqrt(values)) @ vectors.T
-    rng = np.random.default_rng(0)
-    for scale in (1e-3, 1e-1, 1.0):
-        for _ in range(20):
-            turn = np.linalg.qr(np.eye(len(root)) + scale * rng.normal(size=root.shape))[0]
-            turn *= np.sign(np.sum(root * turn, axis=0))
-            assert np.min(np.sum(root * turn, axis=0)) <= value + 1e-9
-
-
 @pytest.mark.parametrize("name", ["breast_cancer", "digits", "diabetes", "iris"])
 def test_real_tables_are_certified(name: str) -> None:
     X = getattr(sk, f"load_{name}")().data

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -50,11 +52,6 @@ def bound_of(kind, arrays, A, floors, criterion="squared"):
 def tables():
     """Makers of tables and factors."""
 
-    class Tables:
-        noise = staticmethod(noise)
-        factors = staticmethod(factors)
-        sums = staticmethod(sums)
-        factor_of = staticmethod(factor_of)
-        bound_of = staticmethod(bound_of)
-
-    return Tables
+    return SimpleNamespace(
+        noise=noise, factors=factors, sums=sums, factor_of=factor_of, bound_of=bound_of
+    )

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import judge
 from skcoral import CORAL, decorrelate, frontier, maximize_fidelity, threshold
 from skcoral.certificates import check
 from skcoral.core.problem import check_semidefinite
@@ -67,15 +68,9 @@ def test_refusal_on_request(totals):
 def test_the_definition_holds(totals, criterion, floor):
     answer = decorrelate(totals, floor, criterion=criterion)
     R = totals.to_numpy()
-    G = answer.T.T @ R @ answer.T
-    np.testing.assert_allclose(np.diag(G), 1.0, atol=1e-10)
-    np.testing.assert_allclose(G, answer.correlation, atol=1e-10)
+    assert judge.wrongs(R, answer, {}) == []
+    np.testing.assert_allclose(answer.T.T @ R @ answer.T, answer.correlation, atol=1e-10)
     np.testing.assert_allclose((R * answer.T).sum(axis=0), answer.fidelity, atol=1e-10)
-    assert (answer.fidelity >= answer.rho_min - 1e-10).all()
-    off = np.abs(G - np.eye(7))
-    value = {"squared": 0.5 * (off**2).sum(), "worst": off.max(), "absolute": 0.5 * off.sum()}
-    assert answer.objective == pytest.approx(value[criterion], rel=1e-9)
-    assert answer.lower_bound <= answer.objective
     assert answer.rank == 6
     assert answer.least_residual == pytest.approx((49 / 6 - 7) / 2)
     assert answer.names == tuple(totals.columns)

@@ -49,32 +49,6 @@ def star(
     return float(2 * floors @ lam - np.trace(H) - conjugate - cost)
 
 
-def project_on_caps(W: np.ndarray, A: np.ndarray, floors: np.ndarray) -> np.ndarray:
-    """Nearest point of each cap ``{w : |w| = 1, a_jᵀw ≥ ρ_j}``, column by column."""
-    out = np.empty_like(W)
-    for j in range(len(A)):
-        a, w = A[:, j], W[:, j] / np.linalg.norm(W[:, j])
-        along = a @ w
-        if along < floors[j]:
-            u = w - along * a
-            w = floors[j] * a + np.sqrt(1 - floors[j] ** 2) * u / np.linalg.norm(u)
-        out[:, j] = w
-    return out
-
-
-def projected_gradient(
-    R: np.ndarray, floors: np.ndarray, rng: np.random.Generator, steps: int = 400
-) -> np.ndarray:
-    """A naive local search for the squares from a random start; returns a feasible T."""
-    values, vectors = np.linalg.eigh(R)
-    A = (vectors * np.sqrt(values)) @ vectors.T
-    W = project_on_caps(rng.normal(size=R.shape), A, floors)
-    length = 0.25 / max(1.0, values[-1])
-    for _ in range(steps):
-        W = project_on_caps(W - length * 2 * W @ off(W.T @ W), A, floors)
-    return np.linalg.solve(A, W)
-
-
 @pytest.fixture(scope="session")
 def naive(conic_optimum: Callable[..., float]) -> SimpleNamespace:
     """Definitions and independent solvers."""
@@ -83,8 +57,6 @@ def naive(conic_optimum: Callable[..., float]) -> SimpleNamespace:
         star=star,
         sdp=conic_optimum,
         off=off,
-        projected_gradient=projected_gradient,
-        project_on_caps=project_on_caps,
     )
 
 

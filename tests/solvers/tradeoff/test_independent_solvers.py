@@ -2,14 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import conic
 from skcoral import decorrelate, threshold
-from skcoral.core.problem import Settings
-from skcoral.solvers.tradeoff import solve_tradeoff
 
 SIZES = [3, 3, 4, 4, 5, 5, 6, 7, 8, 9, 10, 12]
 
@@ -105,24 +101,6 @@ def test_descent_on_the_caps_ends_at_the_same_value(systems, system, rho):
     assert reached == pytest.approx(result.objective, abs=1e-8)
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
-@given(
-    p=st.integers(2, 6), seed=st.integers(0, 10_000), low=st.floats(0.0, 0.9), top=st.floats(0.9, 1)
-)
-def test_random_starts_never_find_anything_better(naive, random_correlation, p, seed, low, top):
-    R = random_correlation(p, seed)
-    rng = np.random.default_rng(seed)
-    floors = rng.uniform(low, min(top, 0.999), p)
-    result = decorrelate(R, floors)
-    for _ in range(3):
-        T = naive.projected_gradient(R, floors, rng)
-        assert np.all(np.diag(R @ T) >= floors - 1e-9)
-        assert naive.objective(R, T, "squared") >= result.objective - 1e-8
-        for criterion in ("worst", "absolute"):
-            other = decorrelate(R, floors, criterion=criterion)
-            assert naive.objective(R, T, criterion) >= other.objective - 1e-7
-
-
 def test_prices_are_the_derivatives(systems):
     R = systems["wine"]
     floors = np.linspace(0.86, 0.97, 13)
@@ -162,10 +140,3 @@ def test_worst_pair_ties_go_to_the_least_squares(random_correlation, naive):
     assert squares == pytest.approx(problem.value, rel=1e-3)
     # Squares alone would leave a worse pair: the tie-break is not the criterion.
     assert decorrelate(R, floors).objective < squares
-
-
-def test_direct_call_takes_arrays():
-    R = np.array([[1.0, 0.8], [0.8, 1.0]])
-    result = solve_tradeoff(R, np.array([0.95, 0.95]), Settings(("a", "b")))
-    assert result.objective - result.lower_bound < 1e-9
-    assert result.correlation[0, 1] == pytest.approx(0.288035, abs=1e-6)
