@@ -130,10 +130,7 @@ class Deficiency:
         """
         reason, usual = self._reason_and_remedy()
         r, p = self.factor.shape
-        new = (
-            " New rows keep less, most of all where rows are about as many as columns; a hold-out "
-            "measures how much."
-        )
+        new = " New rows keep less, most of all where rows are about as many as columns."
         return (
             f"{reason}. {p} outputs in {r} dimension{'s' if r > 1 else ''} cannot all be "
             f"uncorrelated: the least sum of squared correlations between them is "
@@ -147,6 +144,8 @@ class Deficiency:
             # too few rows are a fault of the table, which panels skip, and no relation of columns
             raise InvalidTableError(str(self.error())) if self.few_rows else self.error()
         hint = "Nothing is regularised; on_singular='raise' refuses such input."
+        if self.few_rows:
+            hint = f"skcoral.stability.holdout measures how much less. {hint}"
         warn(f"{self.explain()} {hint}", SingularCorrelationWarning)
 
     def error(self, what: str = "Exact decorrelation") -> SingularCorrelationError:
