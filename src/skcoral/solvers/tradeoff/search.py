@@ -69,8 +69,8 @@ _SHARES = {
     "worst": (1e-9, 1e-13, 1e-17),
 }
 # Residuals of Newton's method: where the completion is judged, where a gap need only be within the
-# tolerance, and where no further digit is expected. Ten times the first saves a tenth of the steps on
-# the same problems, a tenth of it costs one; neither leaves any of them open.
+# tolerance, and where no further digit is expected. Ten times the first saves a tenth of the steps
+# on the same problems, a tenth of it costs one; neither leaves any of them open.
 _PASSING, _ROUGH, _ACCURATE = 1e-2, 2e-5, 1e-11
 # One in so many of the steps allowed may go into one attempt by Newton's method. At half of that,
 # chains of several hundred close variables begin the path when they have nearly arrived.
