@@ -8,7 +8,6 @@ API standard, so its strict reference library, with which the tests run, works t
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from dataclasses import fields
 from functools import partial
 from types import MappingProxyType
@@ -42,7 +41,7 @@ class Frozen:
             if isinstance(value, np.ndarray):
                 value = read_only(value) if value.dtype.kind == "f" else value.view()
                 value.flags.writeable = False
-            elif isinstance(value, Mapping):
+            elif isinstance(value, dict):
                 value = MappingProxyType(dict(value))
             else:
                 continue
