@@ -70,8 +70,8 @@ class Settings:
 
 def current() -> Settings:
     """The settings of this visitor."""
-    found: Settings = st.session_state.setdefault(_SETTINGS, Settings())
-    return found
+    settings: Settings = st.session_state.setdefault(_SETTINGS, Settings())
+    return settings
 
 
 def change(**values: Any) -> None:

@@ -59,14 +59,14 @@ def _choose_source() -> Source:
         st.caption(
             "Until you bring a file, an example is shown: 178 wines and 13 measurements of each."
         )
-        found: Source = remember_table("wine", example)
-        return found
+        wine: Source = remember_table("wine", example)
+        return wine
     data = file.getvalue()
     names = remember(("sheets", file.file_id), lambda: sheets(data, file.name))
     sheet = _choose_sheet(names, file.file_id) if len(names) > 1 else None
     key = f"{file.file_id} {sheet or ''}"
-    found = remember_table(key, lambda: read_file(data, file.name, key=key, sheet=sheet))
-    return found
+    uploaded: Source = remember_table(key, lambda: read_file(data, file.name, key=key, sheet=sheet))
+    return uploaded
 
 
 def _choose_sheet(names: tuple[str, ...], file: str) -> str | None:

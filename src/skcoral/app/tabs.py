@@ -37,14 +37,14 @@ def show(problem: Problem, fit: Fit, chosen: dict[str, Any]) -> None:
             _downloads(problem, fit, chosen)
 
 
-def _correlations(found: Measured) -> None:
-    sides = zip(st.columns(2), ("Before", "After"), (found.before, found.after), strict=True)
+def _correlations(measured: Measured) -> None:
+    sides = zip(st.columns(2), ("Before", "After"), (measured.before, measured.after), strict=True)
     for column, title, M in sides:
         assert M is not None  # the app takes no more variables than it can show
         with column:
             largest = np.abs(M - np.eye(len(M))).max()
             st.markdown(f"**{title}**: largest |correlation| {largest:.4f}")
-            show_picture(svg.heat_map(M, found.names, f"Correlations {title.lower()}"))
+            show_picture(svg.heat_map(M, measured.names, f"Correlations {title.lower()}"))
 
 
 def _outputs(fit: Fit) -> None:

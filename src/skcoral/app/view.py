@@ -181,27 +181,27 @@ def _new_rows(problem: Problem, asked: tuple[Any, ...], fit: Fit) -> None:
     if rows is None or not (wanted and folds):
         return
     with st.spinner("Fitting five times …"):
-        found = problem.remember(
+        validation = problem.remember(
             ("holdout", asked),
             lambda: held_out(fit.model, named_rows(rows.values, problem.names), folds, known),
         )
-    display = HoldoutDisplay.from_result(found)
+    display = HoldoutDisplay.from_result(validation)
     st.markdown(
-        f"{found.procedure()}: the weakest mean fidelity is **{display.fitted.min():.4f}** on "
-        f"the rows fitted and **{display.new.min():.4f}** on new rows. {found.sentence()}"
+        f"{validation.procedure()}: the weakest mean fidelity is **{display.fitted.min():.4f}** on "
+        f"the rows fitted and **{display.new.min():.4f}** on new rows. {validation.sentence()}"
     )
     _show_rows(svg.rows(display, "Fidelity on new rows"), len(display.names))
 
 
-def _figures(result: Decorrelation, found: Measured) -> None:
+def _figures(result: Decorrelation, measured: Measured) -> None:
     """The result in figures, next to the slider on every screen."""
-    assert found.after is not None  # the app takes no more variables than it can show
-    residual = measures.residual_by(result.criterion, found.after, np.eye(len(found.names)))
+    assert measured.after is not None  # the app takes no more variables than it can show
+    residual = measures.residual_by(result.criterion, measured.after, np.eye(len(measured.names)))
     for label, value in (
-        ("Weakest fidelity", f"{rounded_down(found.min_fidelity, 4):.4f}"),
-        ("Mean fidelity", f"{found.fidelity.mean():.4f}"),
-        ("Largest |r|", f"{found.largest_correlation:.2f}"),
-        ("Largest VIF", vif_text(found.largest_vif)),
+        ("Weakest fidelity", f"{rounded_down(measured.min_fidelity, 4):.4f}"),
+        ("Mean fidelity", f"{measured.fidelity.mean():.4f}"),
+        ("Largest |r|", f"{measured.largest_correlation:.2f}"),
+        ("Largest VIF", vif_text(measured.largest_vif)),
         ("Residual", "0" if residual < 1e-12 else f"{residual:#.4g}"),
     ):
         st.metric(label, value, width="content")

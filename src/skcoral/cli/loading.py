@@ -114,10 +114,10 @@ def floors_by_name(
     values: Sequence[str] | None, names: Sequence[str]
 ) -> float | dict[str, float] | None:
     """Turn ``0.85`` and ``name=0.9`` into floors; a plain number is the floor of all others."""
-    found: dict[str, float] = {}
+    floors: dict[str, float] = {}
     for value in values or ():
         name, equals, number = value.rpartition("=")
-        if name in found:
+        if name in floors:
             raise UsageError(
                 f"--rho-min was given two numbers for {repr(name) if name else 'all variables'}.\n"
                 "Give one number for all, and name=number for single variables."
@@ -125,16 +125,16 @@ def floors_by_name(
         try:
             if equals and not name:
                 raise ValueError("no variable is named")
-            found[name] = float(number)
+            floors[name] = float(number)
         except ValueError:
             raise UsageError(
                 f"--rho-min must be a number or name=number, not {value!r}.\n"
                 "Give a number in [0, 1], or name=number for one variable."
             ) from None
-    common = found.pop("", None)
-    if not found or common is None:
-        return found or common
-    return dict.fromkeys(names, common) | found
+    common = floors.pop("", None)
+    if not floors or common is None:
+        return floors or common
+    return dict.fromkeys(names, common) | floors
 
 
 def read_support(value: str | None) -> Any:

@@ -299,10 +299,10 @@ class _Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Refuse unknown options in the parser of the command, whose help lists the known ones."""
-        found, unknown = super().parse_known_args(args, namespace)
+        options, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
-        return found, unknown
+        return options, unknown
 
     def error(self, message: str) -> NoReturn:
         said = printable(message.removeprefix("argument "))

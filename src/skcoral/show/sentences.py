@@ -89,11 +89,11 @@ def goal(result: Decorrelation) -> str:
         return f"At a floor of 1 {within} already{unchanged}."
     if isinstance(asked, VifLimit):
         return ""
-    found, proved = "", "proved"
+    known, proved = "", "proved"
     if not result.is_certified:
-        found, proved = " found", f"proved: none above {asked.rho_upper:.6g} is possible"
+        known, proved = " found", f"proved: none above {asked.rho_upper:.6g} is possible"
     return (
-        f"The floor {float(np.min(result.rho_min)):.6g} is the highest{found} at which the "
+        f"The floor {float(np.min(result.rho_min)):.6g} is the highest{known} at which the "
         f"{CRITERIA[result.criterion]} is at most {asked.budget:g} ({proved})."
     )
 

@@ -147,8 +147,8 @@ class HoldoutDisplay(_OutputsDisplay):
         _style.check_type(result, Holdout, ConfidentFloors)
         if isinstance(result, ConfidentFloors):
             labels = ("rows fitted", "population, at least", "floor asked for")
-            found = (result.fidelity, result.lower, result.rho_min)
-            return cls(*found, names=result.names, labels=labels)
+            numbers = (result.fidelity, result.lower, result.rho_min)
+            return cls(*numbers, names=result.names, labels=labels)
         fitted, new = result.fidelity_fitted, result.fidelity_new
         return cls(fitted.mean(axis=0), new.mean(axis=0), new.min(axis=0), names=result.names)
 

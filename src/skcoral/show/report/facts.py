@@ -175,13 +175,13 @@ def _regressions(
     start = f"No regression of {outcome or 'the outcome'}:"
     if known.get("sample_weight") is not None:
         return None, f"{start} rows are weighted."
-    found = regressions(estimator, X, y)
-    if found is None:
+    both = regressions(estimator, X, y)
+    if both is None:
         return None, (
             f"{start} the variables or outputs are linearly dependent, determine it, or have too "
             "few rows."
         )
-    return found, ""
+    return both, ""
 
 
 def curve_points(p: int, criterion: str, *, dependent: bool) -> int:
