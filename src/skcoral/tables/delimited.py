@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
 from operator import itemgetter
@@ -39,7 +40,7 @@ _SNIFF = 1 << 16  # bytes that tell the dialect
 #: Rows without cells, or with a note, that are held back until a row follows them: more than any
 #: table has below its last row; without a limit, a file of separators alone would fill the memory.
 _MOST_DOUBTFUL = 10_000
-#: The line that a record starts on, its cells and its text.
+#: The line that a record starts on, its cells (none in a blank one) and its text.
 _Record = tuple[int, list[str], str]
 
 
@@ -104,8 +105,8 @@ class _Reader:
         # Under a header without it, lines may end with a separator; such columns must be empty.
         self._width = max(widths[0], mode(widths))
 
-    def _records(self, binary: Any) -> Generator[_Record]:
-        """The line that each record starts on, its cells (none in a blank one), and its text."""
+    def _records(self, binary: Any, first: int = 1) -> Generator[_Record]:
+        """The records from the line ``first`` on, which starts one."""
         most = self.limits.record_bytes
         text = io.TextIOWrapper(binary, self.dialect.encoding, "surrogateescape", newline="")
         pieces: list[str] = []
@@ -121,11 +122,12 @@ class _Reader:
 
         reader = csv.reader(lines(), delimiter=self.dialect.separator, strict=True)
         usual = csv.field_size_limit(min(most, 2**31 - 1))
-        start = 1
+        start = first
         try:
+            deque(islice(text, first - 1), maxlen=0)
             for cells in reader:
                 yield start, cells, "".join(pieces)
-                start = reader.line_num + 1
+                start = first + reader.line_num
                 pieces.clear()
         except csv.Error as error:
             raise InvalidTableError(
@@ -150,10 +152,10 @@ class _Reader:
         """The text, and the file that it is unpacked from."""
         if self.first is not None:
             binary = io.BytesIO(self.first)
-            yield binary, binary
+            yield _Bounded(binary, binary, self.label, self.limits), binary
             return
         with self.source.open() as packed, unpacked(packed, self.label) as binary:
-            yield binary, packed
+            yield _Bounded(binary, packed, self.label, self.limits), packed
 
     def _cut(self, text: Any, encoding: str, **reading: Any) -> Iterator[Any]:
         """Blocks of records, cut into cells."""
@@ -183,47 +185,29 @@ class _Reader:
 
         line, encoding = self._n_above + 1, self.dialect.encoding
         encoding = "utf8" if encoding.startswith("utf-8") else encoding
-        held: list[Any] = []
         with (
-            self._opened() as (binary, packed),
+            self._opened() as (text, packed),
             contextlib.suppress(pa.ArrowInvalid, UnicodeDecodeError),  # csv tells what is wrong
         ):
-            text = _Bounded(binary, packed, self.label, self.limits)
             above, most = self._n_above, self.limits.record_bytes
             for cells in self._cut(text, encoding, skip_rows=above, block_size=most):
-                held.append(cells)
-                if len(held) > 2:  # blank lines and notes at the end are in the last two
-                    cells = held.pop(0)
-                    lines = range(line, line + cells.num_rows)
-                    if np.any(_n_bytes(cells.columns)):  # blank lines alone may be millions
-                        if not self._is_plain(cells):
-                            return line
-                        yield from self._batch(lines, cells, packed).parts(size)
-                    line += cells.num_rows
-            if not held:
-                return None
-            (cells,) = pa.Table.from_batches(held).combine_chunks().to_batches()
-            notes: list[tuple[int, str]] = []
-            for last in np.flatnonzero(_n_bytes(cells.columns))[::-1].tolist():
-                texts = [column[last].as_py() for column in cells.columns]
-                if is_note(texts):
-                    notes.append((line + last, texts[0].strip()))
-                elif any(map(str.strip, texts)):
-                    cells = cells.slice(0, last + 1)
-                    break
-            else:
-                cells = cells.slice(0, 0)
-            if self._is_plain(cells):
-                self.skipped += reversed(notes)
+                if not self._is_plain(cells):
+                    return line
                 lines = range(line, line + cells.num_rows)
                 yield from self._batch(lines, cells, packed).parts(size)
-                return None
+                line += cells.num_rows
+            return None
         return line
 
     def _is_plain(self, cells: Any) -> bool:
-        """Whether the records of a block are rows for sure, and each of them is one line."""
+        """Whether the records of a block are rows for sure, and each of them is one line.
+
+        The last one may be a note under the table if only its first cell is filled.
+        """
         n_beyond = _n_bytes(cells.columns[len(self.names) :])
         if np.any(n_beyond) or not np.all(_n_bytes(cells.columns)):
+            return False
+        if not any(column[-1].as_py().strip() for column in cells.columns[1:]):
             return False
         buffers = (column.buffers()[2] for column in cells.columns)
         texts = (buffer.to_pybytes() for buffer in buffers if buffer is not None)
@@ -237,14 +221,12 @@ class _Reader:
         lines: list[int] = []  # of the next rows
         texts: list[str] = []
         doubtful: list[_Record] = []  # rows only if another one follows
-        clock, is_below_blank, n_bytes = Clock(self.limits, self.label), False, 0
+        is_below_blank, n_bytes = False, 0
         with (
             self._opened() as (binary, packed),
-            contextlib.closing(self._records(binary)) as records,
+            contextlib.closing(self._records(binary, unread)) as records,
         ):
             for line, cells, text in records:
-                if line < unread:
-                    continue
                 if not text.isascii():
                     self._check_text(line, cells)
                 is_filled = any(map(str.strip, cells[1:]))  # beside its first cell
@@ -265,7 +247,6 @@ class _Reader:
                     raise self._ragged(line, cells)
                 n_bytes += len(text)
                 if n_bytes > self.limits.record_bytes:
-                    clock.check()
                     yield from self._cut_rows(lines, texts, packed, size)
                     lines, texts, n_bytes = [], [], 0
             yield from self._cut_rows(lines, texts, packed, size)
