@@ -101,7 +101,7 @@ def test_products(parts: int, n: int, spread: float) -> None:
         ]
     minus = np.array([[float(x) for x in row] for row in exact])
     for arithmetic in (Floats(parts), _balls()):
-        ball = arithmetic.apply(A, arithmetic.product(B, C))
+        ball = arithmetic.product(A, arithmetic.product(B, C))
         found = arithmetic.enclosure(ball)
         left = arithmetic.enclosure(ball, minus)
         scale = float(np.abs(A).sum(axis=1).max() * np.abs(B).max() * np.abs(C).max()) * n

@@ -24,7 +24,6 @@ from skcoral.bounds.tradeoff import (
     conjugate,
     definite,
     floors_of,
-    scaled_floors,
 )
 from skcoral.certificates.evaluation import Attained, FactorOutputs, Outputs, evaluate
 from skcoral.core.solution import Certificate
@@ -298,7 +297,7 @@ def test_the_worst_number_in_a_radius(share: float) -> None:
 
 def test_floors_of_composites_to_more_digits_than_a_float_has(arithmetic: Any) -> None:
     rho = np.array([0.9, 1.0, 0.3, 1 - 1e-15])
-    found = scaled_floors(arithmetic, R, ANCHORS, rho)
+    found = Outputs(ANCHORS, ANCHORS, rho, R, arithmetic).floors
     for j in range(4):
         b = exact(ANCHORS[:, j : j + 1])
         value = flint.arb(rho[j]) * (b.transpose() * exact(R) * b)[0, 0].sqrt()

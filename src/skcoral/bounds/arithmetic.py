@@ -161,20 +161,17 @@ class Arithmetic(Protocol):
 
     rigorous: bool
 
-    def product(self, A: Array, B: Array) -> Any:
-        """``A B``, in the arithmetic's own form."""
-
-    def apply(self, A: Array, B: Any) -> Any:
-        """``A B`` for a ``B`` in the arithmetic's own form."""
+    def product(self, A: Array, B: Any) -> Any:
+        """``A B`` in the arithmetic's own form, for floats or such a product ``B``."""
 
     def enclosure(self, A: Any, minus: Array | None = None) -> Enclosure:
         """Ends of every entry of ``A``, or of ``A - minus``."""
 
     def enclosed(self, *factors: Array, minus: Array | None = None) -> Enclosure:
         """The product of two or more matrices of floats, or what it exceeds ``minus`` by."""
-        whole = self.product(*factors[-2:])
-        for A in reversed(factors[:-2]):
-            whole = self.apply(A, whole)
+        whole: Any = factors[-1]
+        for A in reversed(factors[:-1]):
+            whole = self.product(A, whole)
         return self.enclosure(whole, minus)
 
 
@@ -198,8 +195,10 @@ class Floats(Arithmetic):
     def __init__(self, parts: int = 3) -> None:
         self.parts = parts
 
-    def product(self, A: Array, B: Array) -> _Sum:
+    def product(self, A: Array, B: Array | _Sum) -> _Sum:
         """``A B``: partial products of leading parts are exact, the others are small."""
+        if isinstance(B, _Sum):
+            return self._of_sum(A, B)
         n, last = A.shape[1], self.parts - 1
         left, right = slices(A, 1, self.parts), slices(B, 0, self.parts)
         high = low = terms = np.zeros(())
@@ -213,8 +212,7 @@ class Floats(Arithmetic):
         radius = TINY + n * UNIT * rounded + (self.parts**2 + 1) * UNIT * terms
         return _Sum(high, low, radius)
 
-    def apply(self, A: Array, B: _Sum) -> _Sum:
-        """``A (high + low)``."""
+    def _of_sum(self, A: Array, B: _Sum) -> _Sum:
         first = self.product(A, B.high)
         second = A @ B.low
         low = first.low + second
@@ -243,13 +241,9 @@ class Balls(Arithmetic):
     def _exact(self, A: Array) -> Any:
         return self._matrix(*A.shape, [self._arb(a) for a in A.ravel().tolist()])
 
-    def product(self, A: Array, B: Array) -> Any:
+    def product(self, A: Array, B: Any) -> Any:
         """``A B``."""
-        return self._exact(A) * self._exact(B)
-
-    def apply(self, A: Array, B: Any) -> Any:
-        """``A B``."""
-        return self._exact(A) * B
+        return self._exact(A) * (self._exact(B) if isinstance(B, np.ndarray) else B)
 
     def enclosure(self, A: Any, minus: Array | None = None) -> Enclosure:
         """Both ends, rounded outwards."""

@@ -13,12 +13,13 @@ p × p array is made.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from skcoral.bounds.arithmetic import Arithmetic, Enclosure, column_dots, exactly, up_to
 from skcoral.bounds.dual import definite, least_shift, numbers, part
-from skcoral.bounds.tradeoff import Floors
+from skcoral.bounds.tradeoff import floors_of_columns
 from skcoral.core.arrays import Array
 from skcoral.core.solution import Certificate
 from skcoral.core.tolerances import FACTOR_TOL
@@ -60,12 +61,6 @@ def from_squares(criterion: str, squares: Enclosure, total: Enclosure | float) -
     if criterion == "worst":
         return (squares / total).sqrt() if float(exactly(total).lower) > 0 else exactly(0.0)
     return squares if float(squares.lower) >= 1.0 else squares.sqrt()
-
-
-def floors_of_columns(A: Array, rho_min: Array) -> Floors:
-    """``ρ_j ‖a_j‖``, what the floors are for columns that miss unit length by a rounding."""
-    over = column_dots(A, A, np.ones(A.shape[1]))  # √(1 + s) = 1 + s/(1 + √(1 + s))
-    return Floors(rho_min, over / ((over + 1.0).sqrt() + 1.0) * rho_min)
 
 
 def from_dual(
@@ -111,19 +106,31 @@ def spent(
     if not lam.any():
         return -exactly(kappa).total(), N
     V = Q @ ((Q.T @ A) * lam / (np.maximum(values, 0.0)[:, None] + kappa))
+    image, least = arithmetic.product(V.T, N), kappa - 1.5 * shift
+    value = square_of_columns(arithmetic, A, V, image, lam, kappa, least, rho_min)
+    return value + (arithmetic.enclosed(V, V.T) * N).total(), N
+
+
+def square_of_columns(
+    arithmetic: Arithmetic,
+    A: Array,
+    V: Array,
+    image: Any,
+    lam: Array,
+    kappa: Array,
+    least: Array | float,
+    rho_min: Array,
+) -> Enclosure:
+    """``Σ 2λ_j(ρ_j‖a_j‖ - a_jᵀv_j) + Σ κ_j(‖v_j‖² - 1) - rest``: squares completed at V.
+
+    They are those of a form that makes ``image`` (transposed) of V, besides ``κ_j v_j``, and has no
+    eigenvalue below ``least``.
+    """
     pull, push = A * lam, V * kappa
-    z = arithmetic.enclosed(N, V, minus=pull - push).size() + 4 * np.spacing(
-        np.abs(pull) + np.abs(push)
-    )
-    rest = float(np.sum(z * z / (kappa - 1.5 * shift)))
-    value = from_columns(A, V, lam, kappa, rho_min)
-    value = value + (arithmetic.enclosed(V, V.T) * N).total() - up_to(rest)
-    return value, N
-
-
-def from_columns(A: Array, V: Array, lam: Array, kappa: Array, rho_min: Array) -> Enclosure:
-    """``Σ 2λ_j(ρ_j‖a_j‖ - a_jᵀv_j) + Σ κ_j(‖v_j‖² - 1)``."""
+    z = arithmetic.enclosure(image, (pull - push).T).size().T
+    z = z + 4 * np.spacing(np.abs(pull) + np.abs(push))
     floors = floors_of_columns(A, rho_min)
     fidelity = column_dots(A, V, floors.near) - floors.rest
     lengths = column_dots(V, V, np.ones(len(lam)))
-    return -(fidelity * (2.0 * lam)).total() + (lengths * kappa).total()
+    value: Enclosure = (lengths * kappa).total() - (fidelity * (2.0 * lam)).total()
+    return value - up_to(float(np.sum(z * z / least)))

@@ -29,10 +29,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skcoral.bounds.arithmetic import WIDER, Arithmetic, Enclosure, down, exactly, up_to
+from skcoral.bounds.arithmetic import WIDER, Arithmetic, Enclosure, down, exactly
 from skcoral.bounds.dual import Definite, definite, least_shift, part
-from skcoral.bounds.frame import floors_of_columns, from_columns, from_dual, from_squares, spent
-from skcoral.bounds.tradeoff import complete_square, tradeoff_bound
+from skcoral.bounds.frame import from_dual, from_squares, spent, square_of_columns
+from skcoral.bounds.tradeoff import complete_square, floors_of_columns, tradeoff_bound
 from skcoral.core.arrays import Array
 from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
@@ -44,14 +44,8 @@ def rank_bound(
     arrays: Mapping[str, Array], rho_min: Array, A: Array, arithmetic: Arithmetic
 ) -> Enclosure:
     """Lower bound of D2 that a certificate of kind "rank" proves, with H whole or as factors."""
-    whole = "H" in arrays
-    return (_dense if whole else _factored)(arrays, rho_min, A, arithmetic)
-
-
-def _dense(
-    arrays: Mapping[str, Array], rho_min: Array, A: Array, arithmetic: Arithmetic
-) -> Enclosure:
-    """Lower bound of D2 by H and the diagonal of S."""
+    if "V" in arrays:
+        return _factored(arrays, rho_min, A, arithmetic)
     r, p = A.shape
     H, lam = part(arrays, "H", p, p), part(arrays, "multipliers", p)
     S = H.copy()
@@ -94,15 +88,11 @@ def _factored(
     V = part(arrays, "V", r, p)
     lam, kappa = part(arrays, "multipliers", p), part(arrays, "kappa", p)
     least = _least_eigenvalue(kappa, V, arithmetic)
-    pull = A * lam
-    X = _solved(kappa, V, pull)
-    push = X * kappa
-    image = arithmetic.product(V, X.T)
-    z = arithmetic.enclosure(arithmetic.apply(V.T, image), (pull - push).T).size()
-    z = z + 4 * np.spacing(np.abs(pull) + np.abs(push)).T
-    value = from_columns(A, X, lam, kappa, rho_min)
-    value = value + arithmetic.enclosure(image).square().total()
-    value = value - up_to(float(np.sum(z * z)) / least)
+    X = _solved(kappa, V, A * lam)
+    inner = arithmetic.product(V, X.T)
+    image = arithmetic.product(V.T, inner)
+    value = square_of_columns(arithmetic, A, X, image, lam, kappa, least, rho_min)
+    value = value + arithmetic.enclosure(inner).square().total()
     return from_dual(value, arithmetic.enclosed(V, V.T), p, lowest=0.0)
 
 
@@ -188,30 +178,23 @@ def factor_bound(
     """What a dual point proves about the outputs of ``AᵀA``."""
     arrays, (r, p) = dual.arrays, A.shape
     lam = part(arrays, "multipliers", p)
+    slope = (exactly(lam) * 2.0).total()
     if dual.kind == "tradeoff":
         floors = floors_of_columns(A, rho_min)
         square = np.eye(r), A, lam, part(arrays, "H", p, p)
         bound = tradeoff_bound(arithmetic, *square, floors, criterion, pair_weights)
-        return DualBound(bound, 2.0 * lam, _tangent(bound, lam), of_squares=False)
-    if pair_weights is not None and (lam.any() or dual.kind != "frame"):
-        raise CertificateError("a frame is not combined with pair weights.")
+        return DualBound(bound, 2.0 * lam, (bound, slope), of_squares=False)
     if dual.kind == "rank":
-        if criterion != "squared":
-            raise CertificateError("the kind 'rank' is for the squared criterion.")
-        bound = rank_bound(arrays, rho_min, A, arithmetic)
-        if not np.isfinite([bound.lower, bound.upper]).all():
-            raise CertificateError("the dual point proves nothing.")
-        return DualBound(bound, 2.0 * lam, _tangent(bound, lam))
-    squares = from_dual(*spent(arrays, "multipliers", rho_min, A, arithmetic), p)
+        squares = rank_bound(arrays, rho_min, A, arithmetic)
+    else:
+        squares = from_dual(*spent(arrays, "multipliers", rho_min, A, arithmetic), p)
     if pair_weights is not None:  # Welch's bound is about equal weights
-        return DualBound(exactly(0.0), np.zeros(p), _tangent(exactly(0.0), lam))
+        if lam.any() or dual.kind != "frame":
+            raise CertificateError("a frame is not combined with pair weights.")
+        return DualBound(exactly(0.0), lam, (exactly(0.0), slope))
     bound, slopes = from_squares(criterion, squares, max(p * (p - 1) / 2, 1.0)), 2.0 * lam
     if not slopes.any() and criterion == "absolute":
         bound = bound.at_least(float(p - r))  # by the projection on the null space
     if slopes.any() and criterion == "worst":
         slopes = slopes * (0.5 * float(bound.lower) / float(squares.lower))
-    return DualBound(bound, slopes, _tangent(squares, lam))
-
-
-def _tangent(bound: Enclosure, lam: Array) -> tuple[Enclosure, Enclosure]:
-    return bound, (exactly(lam) * 2.0).total()
+    return DualBound(bound, slopes, (squares, slope))

@@ -185,7 +185,7 @@ def _lifted(
             left = arithmetic.enclosed(R, V, shifted, minus=target)
             V[rows, at] -= sla.cho_solve(factor, left.middle[rows, at])
     image = arithmetic.product(R, V)
-    gram = arithmetic.enclosure(arithmetic.apply(V.T, image), np.eye(k))
+    gram = arithmetic.enclosure(arithmetic.product(V.T, image), np.eye(k))
     left = arithmetic.enclosed(R, V, shifted, minus=target)
     # what the products λ_j x_j and R(λ_j x_j) were rounded by
     z = left.size() + arithmetic.enclosed(R, pull, minus=target).size()

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg as sla
 
-from skcoral.bounds.arithmetic import Arithmetic, Enclosure, around, column_dots, exactly, up, up_to
+from skcoral.bounds.arithmetic import Arithmetic, Enclosure, column_dots, exactly, up, up_to
 from skcoral.bounds.dual import definite, least_shift
 from skcoral.core import criteria
 from skcoral.core.arrays import (
@@ -89,19 +89,22 @@ def floors_of(rho_min: Array) -> Floors:
     return Floors(rho_min, exactly(np.zeros(len(rho_min))))
 
 
-def scaled_floors(arithmetic: Arithmetic, R: Array, B: Array, rho_min: Array) -> Floors:
-    """Floors of anchors as they are, to more digits than a float has."""
-    gram = arithmetic.apply(B.T, arithmetic.product(R, B))
-    length = np.sqrt(np.diag(arithmetic.enclosure(gram).upper))
+def floors_of_columns(A: Array, rho_min: Array) -> Floors:
+    """``ρ_j ‖a_j‖``, what the floors are for columns that miss unit length by a rounding."""
+    ones = np.ones(A.shape[1])
+    return _floors_of_lengths(ones, column_dots(A, A, ones), rho_min)
 
-    def less(a: Array, b: Array) -> Enclosure:
-        """What rounding took of the products ``a b``, entry by entry."""
-        return column_dots(a[None], b[None], a * b)
 
-    # √(b) = c + (b - c²) / (√b + c), and the denominator is 2c but for a rounding
-    short = arithmetic.enclosure(gram, np.diag(length * length)).diagonal() - less(length, length)
-    more = short / around(2 * length, 1e-12 * length)
-    return Floors(length * rho_min, more * rho_min + less(length, rho_min))
+def _floors_of_lengths(near: Array, over: Enclosure, rho_min: Array) -> Floors:
+    """Floors of anchors with squared lengths ``c² + over``, to more digits than a float has."""
+    # √b = c + (b - c²) / (√b + c)
+    more = over / ((exactly(near).square() + over).sqrt() + near)
+    return Floors(near * rho_min, more * rho_min + _rounded_off(near, rho_min))
+
+
+def _rounded_off(a: Array, b: Array) -> Enclosure:
+    """What rounding took of the products ``a b``, entry by entry."""
+    return column_dots(a[None], b[None], a * b)
 
 
 def complete_square(
@@ -125,14 +128,12 @@ def complete_square(
     shifted = H + shift * own
     target = B * kappa
     X = sla.lapack.dpotrs(proof.factor, target.T, lower=1)[0].T
-    if not np.isfinite(X).all():
-        raise CertificateError(f"{what} is too nearly singular to prove anything.")
     Z = arithmetic.enclosed(X, shifted, minus=target).size()
-    Z = Z + np.where((B == 0) | (B == 1), 0.0, np.spacing(np.abs(target)))  # B D_κ was rounded
+    Z = Z + np.spacing(np.abs(target))  # B D_κ was rounded
     largest = float(np.abs(R).sum(axis=1).max())  # no eigenvalue of R exceeds it
     rest = largest * proof.inverse_form(Z.T)
     image = arithmetic.product(R, X)
-    defect = arithmetic.enclosure(arithmetic.apply(X.T, image), np.eye(len(H)))
+    defect = arithmetic.enclosure(arithmetic.product(X.T, image), np.eye(len(H)))
     short: Enclosure = floors.rest - along(arithmetic, B, image, floors.near)
     return (short * (2.0 * kappa)).total() + (defect * shifted).total() - up_to(rest)
 
@@ -164,7 +165,7 @@ def tradeoff_bound(
 def along(arithmetic: Arithmetic, B: Array, image: Any, minus: Array | None = None) -> Enclosure:
     """``b_jᵀ (R X)_j`` for every output, or what it exceeds ``minus`` by."""
     if not np.array_equal(B, np.eye(len(B))):
-        image = arithmetic.apply(B.T, image)
+        image = arithmetic.product(B.T, image)
     return arithmetic.enclosure(image, None if minus is None else np.diag(minus)).diagonal()
 
 
@@ -193,14 +194,16 @@ class Outputs:
     ) -> None:
         self.T, self.B, self.rho_min, self.k = T, B, rho_min, T.shape[1]
         image = arithmetic.product(R, T)
-        self.gram = arithmetic.apply(T.T, image)
+        self.gram = arithmetic.product(T.T, image)
         self.defect = arithmetic.enclosure(self.gram, np.eye(self.k))
         self.length = exactly(np.ones(self.k))
         self.floors = floors_of(rho_min)
         if not np.array_equal(B, np.eye(len(B))):
             own = arithmetic.product(R, B)
             self.length = along(arithmetic, B, own).sqrt()
-            self.floors = scaled_floors(arithmetic, R, B, rho_min)
+            near = self.length.upper
+            over = along(arithmetic, B, own, near * near) - _rounded_off(near, near)
+            self.floors = _floors_of_lengths(near, over, rho_min)
         self.fidelity = along(arithmetic, B, image) / self.length
 
     def scaled(self, multipliers: Array) -> Array:
