@@ -240,8 +240,7 @@ def test_a_transformation_of_few_factors_that_inverts(least: float, inverts: boo
 def test_a_printed_diagonal_of_one(off: float, one: bool) -> None:
     """A little further off it is a covariance matrix, and has a scale."""
     matrix = np.array([[1 + off, 0.3, 0.2], [0.3, 1.0, 0.1], [0.2, 0.1, 1.0]])
-    found = named_matrix(matrix, ("a", "b", "c"), "it", has_labels=True, asked=True)
-    assert found is not None
+    found = named_matrix(matrix, ("a", "b", "c"), "it")
     assert (found.scale is None) == one
 
 
@@ -251,9 +250,9 @@ def test_a_printed_covariance_matrix_is_semidefinite(least: float, refused: bool
     matrix = 4 * np.where(np.eye(3) > 0, 1.0, r)
     if refused:
         with pytest.raises(InvalidCorrelationError, match="semidefinite"):
-            named_matrix(matrix, ("a", "b", "c"), "it", has_labels=True, asked=True)
+            named_matrix(matrix, ("a", "b", "c"), "it")
     else:
-        assert named_matrix(matrix, ("a", "b", "c"), "it", has_labels=True, asked=True)
+        assert named_matrix(matrix, ("a", "b", "c"), "it")
 
 
 @pytest.mark.parametrize(("off", "word"), [(3e-8, "not_converged"), (0.3e-8, "exact")])

@@ -31,7 +31,7 @@ from skcoral.tables.dialect import (
     is_note,
     recognise,
 )
-from skcoral.tables.sources import Source, unpacked
+from skcoral.tables.sources import Source, in_memory, unpacked
 from skcoral.tables.table import Batch, Table
 
 #: Bytes that are read before the first pass; a shorter file is not opened again.
@@ -56,6 +56,8 @@ def open_text(
     check_given(label, separator, decimal, encoding)
     with unpacked(stream, label) as content:
         first = content.read(FIRST)
+    if len(first) < FIRST:
+        source = in_memory(first, label)
     dialect = recognise(label, first[:_SNIFF], first, separator, decimal, encoding)
     reader = _Reader(source, first, dialect, limits)
     return Table(
@@ -79,7 +81,7 @@ class _Reader:
 
     def __init__(self, source: Source, first: bytes, dialect: Dialect, limits: Limits) -> None:
         self.source, self.label, self.dialect, self.limits = source, source.label, dialect, limits
-        self.first = first if len(first) < FIRST else None
+        self.names: list[str] = []
         self.skipped: list[tuple[int, str]] = []
         self._read_header(first)
 
@@ -92,7 +94,6 @@ class _Reader:
             self.names = [cell.strip() for cell in cells]
             while len(self.names) > 1 and not self.names[-1]:
                 self.names.pop()  # lines that end with a separator
-            self._check_text(self.header_line, cells)
             self.units_line = 0
             if self.dialect.has_units:
                 self.units_line, _, text = next(records)
@@ -101,7 +102,7 @@ class _Reader:
             _check_header(self.label, self.names, self.dialect.separator, self.header_line)
             widths = [len(cells)]
             with contextlib.suppress(InvalidTableError):  # told when the rows are read
-                widths += [len(row) for _, row, _ in islice(every, LOOKED_AT) if row]
+                widths.extend(len(row) for _, row, _ in islice(every, LOOKED_AT) if row)
         # Under a header without it, lines may end with a separator; such columns must be empty.
         self._width = max(widths[0], mode(widths))
 
@@ -126,7 +127,10 @@ class _Reader:
         try:
             deque(islice(text, first - 1), maxlen=0)
             for cells in reader:
-                yield start, cells, "".join(pieces)
+                record = "".join(pieces)
+                if not record.isascii():
+                    self._check_text(start, cells)
+                yield start, cells, record
                 start = first + reader.line_num
                 pieces.clear()
         except csv.Error as error:
@@ -150,10 +154,6 @@ class _Reader:
     @contextlib.contextmanager
     def _opened(self) -> Iterator[tuple[Any, Any]]:
         """The text, and the file that it is unpacked from."""
-        if self.first is not None:
-            binary = io.BytesIO(self.first)
-            yield _Bounded(binary, binary, self.label, self.limits), binary
-            return
         with self.source.open() as packed, unpacked(packed, self.label) as binary:
             yield _Bounded(binary, packed, self.label, self.limits), packed
 
@@ -175,8 +175,7 @@ class _Reader:
         )
 
     def _batch(self, lines: Sequence[int], cells: Any, packed: Any) -> Batch:
-        whole = len(self.first) if self.first is not None else self.source.size
-        fraction = min(1.0, packed.tell() / max(whole, 1))
+        fraction = min(1.0, packed.tell() / max(self.source.size, 1))
         return Batch(lines, cells.columns[: len(self.names)], fraction)
 
     def _plain_rows(self, size: int) -> Generator[Batch, None, int | None]:
@@ -218,8 +217,7 @@ class _Reader:
 
         Left out are blank lines, notes, and what follows the last row with cells.
         """
-        lines: list[int] = []  # of the next rows
-        texts: list[str] = []
+        rows: list[tuple[int, str]] = []  # lines and texts of the next block
         doubtful: list[_Record] = []  # rows only if another one follows
         is_below_blank, n_bytes = False, 0
         with (
@@ -227,16 +225,13 @@ class _Reader:
             contextlib.closing(self._records(binary, unread)) as records,
         ):
             for line, cells, text in records:
-                if not text.isascii():
-                    self._check_text(line, cells)
                 is_filled = any(map(str.strip, cells[1:]))  # beside its first cell
                 is_blank = not is_filled and not any(map(str.strip, cells))
                 if len(cells) == self._width and not any(cells[len(self.names) :]):
                     doubtful.append((line, cells, text))
                     is_row = is_filled or not (is_blank or is_note(cells))
                     if is_row or len(doubtful) > _MOST_DOUBTFUL:
-                        lines += [line for line, _, _ in doubtful]
-                        texts += [text for _, _, text in doubtful]
+                        rows += [(line, text) for line, _, text in doubtful]
                         doubtful.clear()
                     is_below_blank = False
                 elif is_blank:
@@ -247,29 +242,29 @@ class _Reader:
                     raise self._ragged(line, cells)
                 n_bytes += len(text)
                 if n_bytes > self.limits.record_bytes:
-                    yield from self._cut_rows(lines, texts, packed, size)
-                    lines, texts, n_bytes = [], [], 0
-            yield from self._cut_rows(lines, texts, packed, size)
+                    yield from self._cut_rows(rows, packed, size)
+                    rows, n_bytes = [], 0
+            yield from self._cut_rows(rows, packed, size)
         self.skipped += [(line, cells[0].strip()) for line, cells, _ in doubtful if is_note(cells)]
         self.skipped.sort()
 
-    def _cut_rows(
-        self, lines: Sequence[int], texts: Sequence[str], packed: Any, size: int
-    ) -> Iterator[Batch]:
-        text = "".join(texts).encode("utf-8-sig")  # pyarrow drops one mark at the beginning
-        for cells in self._cut(io.BytesIO(text), "utf8", block_size=len(text) + 1) if texts else ():
-            yield from self._batch(lines, cells, packed).parts(size)
+    def _cut_rows(self, rows: Sequence[tuple[int, str]], packed: Any, size: int) -> Iterator[Batch]:
+        if rows:
+            lines, texts = zip(*rows, strict=True)
+            text = "".join(texts).encode("utf-8-sig")  # pyarrow drops one mark at the beginning
+            for cells in self._cut(io.BytesIO(text), "utf8", block_size=len(text) + 1):
+                yield from self._batch(lines, cells, packed).parts(size)
 
     def _check_text(self, line: int, cells: Sequence[str]) -> None:
         """Refuse a record with a byte that cannot be decoded, and say where it stands."""
+        names = self.names or cells  # those of the header are being read
         for j, cell in enumerate(cells):
-            if not cell.isascii():
-                try:
-                    cell.encode()
-                except UnicodeEncodeError as error:
-                    named = f", column {self.names[j]!r}" if j < len(self.names) else ""
-                    byte = f"byte 0x{ord(cell[error.start]) & 0xFF:02x}"
-                    raise self._undecodable(f"line {line}{named}", byte) from error
+            try:
+                cell.encode()
+            except UnicodeEncodeError as error:
+                named = f", column {names[j]!r}" if j < len(names) else ""
+                byte = f"byte 0x{ord(cell[error.start]) & 0xFF:02x}"
+                raise self._undecodable(f"line {line}{named}", byte) from error
 
     def _undecodable(self, where: str, byte: str) -> InvalidTableError:
         encoding = self.dialect.encoding

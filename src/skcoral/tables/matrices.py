@@ -55,58 +55,61 @@ def matrix_in(table: Table, content: TableProfile, *, asked: bool = False) -> Na
 
     ``asked`` tells that the file is said to hold one: what is wrong is then an error.
     """
-    numeric = [c.name for c in content.columns if c.kind in ("number", "empty")]
-    labels = [c.name for c in content.columns if c.kind in ("text", "mixed")]
-    p = len(numeric)
-    if content.n_rows != p or p < 2 or len(labels) > 1:
+    try:
+        return _matrix_of(table, content, asked=asked)
+    except InvalidCorrelationError:
         if asked:
-            raise InvalidCorrelationError(
-                f"{table.label}: a matrix is square, and this table has {content.n_rows} rows and "
-                f"{p} columns of numbers.\nLeave out --matrix for rows of data."
-            )
+            raise
         return None
+
+
+def _matrix_of(table: Table, content: TableProfile, *, asked: bool) -> NamedMatrix:
+    names = tuple(c.name for c in content.columns if c.kind in ("number", "empty"))
+    labels = [c.name for c in content.columns if c.kind in ("text", "mixed")]
+    p = len(names)
+    if content.n_rows != p or p < 2 or len(labels) > 1:
+        raise InvalidCorrelationError(
+            f"{table.label}: a matrix is square, and this table has {content.n_rows} rows and "
+            f"{p} columns of numbers.\nLeave out --matrix for rows of data."
+        )
     current().check("columns", p, table.label)
-    matrix = table.to_numpy(numeric)
-    names = tuple(numeric)
+    matrix = table.to_numpy(names)
     if labels:
         rows = [str(cell).strip() for cell in table.cells(labels[0])]
         if sorted(rows) != sorted(names):
-            if asked:
-                raise InvalidCorrelationError(
-                    f"{table.label}: the rows are named {', '.join(rows[:4])} … and the columns "
-                    f"{', '.join(names[:4])} ….\nA matrix has the same names on both sides."
-                )
-            return None
+            raise InvalidCorrelationError(
+                f"{table.label}: the rows are named {', '.join(rows[:4])} … and the columns "
+                f"{', '.join(names[:4])} ….\nA matrix has the same names on both sides."
+            )
         matrix = matrix[[rows.index(name) for name in names]]
-    return named_matrix(matrix, names, table.label, has_labels=bool(labels), asked=asked)
+    # Two rows of data are symmetric where one pair of cells agrees.
+    may_be_covariance = asked or bool(labels) or p > 2
+    return named_matrix(matrix, names, table.label, may_be_covariance=may_be_covariance)
 
 
 def named_matrix(
-    matrix: Array, names: tuple[str, ...], label: str, *, has_labels: bool, asked: bool
-) -> NamedMatrix | None:
-    """A square of numbers as a correlation matrix; None, or an error if asked, where it is not."""
+    matrix: Array, names: tuple[str, ...], label: str, *, may_be_covariance: bool = True
+) -> NamedMatrix:
+    """A square of numbers as a correlation matrix; an error where it is not."""
     filled = np.where(np.isnan(matrix), matrix.T, matrix)
+    variances = np.diag(filled)
     problem = _problem(filled, names)
-    if not problem:
-        variances = np.diag(filled)
-        if np.abs(variances - 1.0).max() <= _ROUNDING:
-            R = 0.5 * (filled + filled.T)
-            np.fill_diagonal(R, 1.0)
-            if np.abs(R).max() <= 1.0 + _ROUNDING:
-                return NamedMatrix(np.clip(R, -1.0, 1.0), names)
-            problem = "an entry lies outside [-1, 1]"
-        elif asked or has_labels or len(names) > 2:
-            R = correlation_of_covariance(filled)
-            least = float(np.linalg.eigvalsh(R)[0])
-            if least >= -_ROUNDING * len(R):
-                return NamedMatrix(np.clip(R, -1.0, 1.0), names, np.sqrt(variances))
-            problem = f"it is not positive semidefinite (smallest eigenvalue {least:.2g})"
-    if asked:
-        raise InvalidCorrelationError(
-            f"{label}: this is not a correlation or covariance matrix: {problem}.\n"
-            "Give a square, symmetric matrix, or leave out --matrix for rows of data."
-        )
-    return None
+    if not problem and np.abs(variances - 1.0).max() <= _ROUNDING:
+        R = 0.5 * (filled + filled.T)
+        np.fill_diagonal(R, 1.0)
+        if np.abs(R).max() <= 1.0 + _ROUNDING:
+            return NamedMatrix(np.clip(R, -1.0, 1.0), names)
+        problem = "an entry lies outside [-1, 1]"
+    elif not problem and may_be_covariance:
+        R = correlation_of_covariance(filled)
+        least = float(np.linalg.eigvalsh(R)[0])
+        if least >= -_ROUNDING * len(R):
+            return NamedMatrix(np.clip(R, -1.0, 1.0), names, np.sqrt(variances))
+        problem = f"it is not positive semidefinite (smallest eigenvalue {least:.2g})"
+    raise InvalidCorrelationError(
+        f"{label}: this is not a correlation or covariance matrix: {problem}.\n"
+        "Give a square, symmetric matrix, or leave out --matrix for rows of data."
+    )
 
 
 def _problem(matrix: Array, names: tuple[str, ...]) -> str:

@@ -44,7 +44,7 @@ def find_source(
     """
     name = printable(name) if name else None
     if isinstance(source, bytes | bytearray | memoryview):
-        return _in_memory(bytes(source), name or "table")
+        return in_memory(bytes(source), name or "table")
     if not isinstance(source, str | os.PathLike):
         stream: Any = source
         if not hasattr(stream, "read") or isinstance(stream, io.TextIOBase):
@@ -97,10 +97,11 @@ def _held(stream: BinaryIO, label: str, encoding: str | None) -> Source:
         data.write(piece)
         clock.check()
         limits.check("whole_bytes", data.tell(), label)
-    return _in_memory(data.getvalue(), label)
+    return in_memory(data.getvalue(), label)
 
 
-def _in_memory(data: bytes, label: str) -> Source:
+def in_memory(data: bytes, label: str) -> Source:
+    """Bytes at hand."""
     return Source(label, lambda: io.BytesIO(data), len(data))
 
 
