@@ -10,12 +10,13 @@ entry is therefore ``ρ_j / reach``. For a variable within its own support nothi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg as sla
 
-from skcoral.bounds.arithmetic import Arithmetic, Enclosure, exactly
+from skcoral.bounds.arithmetic import Arithmetic, Enclosure
 from skcoral.bounds.dual import numbers
 from skcoral.core.arrays import Array, Index, Mask
 from skcoral.exceptions import CertificateError
@@ -27,17 +28,23 @@ _TURN = -0.73
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its sources, the axes K (one row if the floor leaves no freedom), its reach."""
+    """One column: its sources, the axes of its sphere, the reach and the length of its anchor."""
 
     sources: Index
-    K: Array
+    axes: Array
     reach: float
-    length: float  # of the anchor
+    length: float
+    fixed: bool  # a floor of one or a single source leaves no freedom
+
+    @property
+    def K(self) -> Array:
+        """The axes along which the column is free to move, and that of the anchor."""
+        return self.axes[:1] if self.fixed else self.axes
 
     @property
     def anchor(self) -> Array:
         """The coefficients of the projected anchor on the sources."""
-        return np.asarray(self.K[0])
+        return np.asarray(self.axes[0])
 
 
 def in_range(anchors: Array) -> Array:
@@ -45,8 +52,18 @@ def in_range(anchors: Array) -> Array:
     return np.asarray(np.ldexp(anchors, 1 - np.frexp(np.abs(anchors).max(axis=0))[1]))
 
 
-def column(R: Array, b: Array, allowed: Mask, *, fixed: bool = False) -> Column:
-    """The axes of a column with the anchor ``b``; ``fixed`` leaves the first one."""
+def columns_of(
+    R: Array, mask: Mask, rho_min: Array, anchors: Array | None
+) -> tuple[Array, list[Column]]:
+    """The anchors in range, and the columns; a floor of one leaves an allowed anchor itself."""
+    B = np.eye(len(R)) if anchors is None else in_range(anchors)
+    itself = (rho_min >= 1) & (mask | (B == 0)).all(axis=0)
+    mask = np.where(itself, B != 0, mask)
+    return B, [column(R, *each) for each in zip(B.T, mask.T, rho_min, strict=True)]
+
+
+def column(R: Array, b: Array, allowed: Mask, rho: float) -> Column:
+    """The axes of a column with the anchor ``b`` and its floor."""
     omega = np.flatnonzero(allowed)
     top = omega[int(np.argmax(np.abs(b[omega])))]
     omega = np.concatenate(([top], omega[omega != top]))
@@ -65,54 +82,49 @@ def column(R: Array, b: Array, allowed: Mask, *, fixed: bool = False) -> Column:
         g[0] += sign
         K = K - np.outer(g, 2.0 * (g @ K) / (g @ g))
         K[0] *= -sign
-    return Column(omega, K[:1] if fixed else K, reach, length)
-
-
-def supports_at(mask: Mask, anchors: Array, rho_min: Array) -> Mask:
-    """What the columns may consist of: a floor of one leaves an allowed anchor itself."""
-    allowed = (mask | (anchors == 0)).all(axis=0)
-    return np.asarray(np.where((rho_min >= 1) & allowed, anchors != 0, mask))
+    return Column(omega, K, reach, length, fixed=bool(rho >= 1) or len(omega) == 1)
 
 
 @dataclass(frozen=True)
 class Proved:
-    """A column with what is proved of it.
+    """The columns of a support with what is proved of them.
 
-    ``floor`` is a number that ``x_jᵀR t_j`` does not fall below, ``apart`` a bound of the distance
-    between a fixed column and the one that its axis stands for.
+    ``floors`` are numbers that ``x_jᵀR t_j`` does not fall below, ``apart`` bounds the distances
+    between fixed columns and those that their axes stand for, all together.
     """
 
-    column: Column
-    floor: Enclosure
+    columns: Sequence[Column]
+    floors: Enclosure
     apart: float
 
 
 def proved_columns(
     support: Array, rho_min: Array, R: Array, anchors: Array | None, arithmetic: Arithmetic
-) -> list[Proved]:
+) -> Proved:
     """The columns of the support of a certificate."""
-    p, k = len(R), len(rho_min)
-    B = np.eye(p) if anchors is None else in_range(anchors)
-    given = numbers(support, (p, k), "`support`")
+    given = numbers(support, (len(R), len(rho_min)), "`support`")
     own = np.diag(given) if anchors is None else given.any(axis=0)
     if not np.isin(given, (0.0, 1.0)).all() or not own.all():
         raise CertificateError(
             "a support consists of zeros and ones, with ones on the diagonal, or with anchors "
             "somewhere in every column."
         )
-    mask = supports_at(given > 0, B, rho_min)
-    each = zip(B.T, mask.T, rho_min, strict=True)
-    return [_proved(R, b, on, float(rho), arithmetic) for b, on, rho in each]
+    B, columns = columns_of(R, given > 0, rho_min, anchors)
+    each = zip(columns, B.T, rho_min.tolist(), strict=True)
+    lower, upper, apart = np.array([_floor(R, *one, arithmetic) for one in each]).T
+    return Proved(columns, Enclosure(lower, upper), float(np.sum(apart)))
 
 
-def _proved(R: Array, b: Array, allowed: Mask, rho: float, arithmetic: Arithmetic) -> Proved:
-    fixed = bool(rho >= 1) or int(np.sum(allowed)) == 1
-    found = column(R, b, allowed, fixed=fixed)
-    if np.count_nonzero(b) == 1 and allowed[np.argmax(np.abs(b))] and np.abs(b).max() == 1:
-        return Proved(found, exactly(1.0 if fixed else float(rho)), 0.0)
-    if not fixed and rho == 0:
-        return Proved(found, exactly(0.0), 0.0)
-    omega, K = found.sources, column(R, b, allowed).K
+def _floor(
+    R: Array, own: Column, b: Array, rho: float, arithmetic: Arithmetic
+) -> tuple[float, float, float]:
+    """Both ends of the floor of a column, and how far it may be from the one that is meant."""
+    omega, K = own.sources, own.axes
+    if np.count_nonzero(b) == 1 and abs(b[omega[0]]) == 1:  # the anchor is the first source
+        exact = 1.0 if own.fixed else rho
+        return exact, exact, 0.0
+    if not own.fixed and rho == 0:
+        return 0.0, 0.0, 0.0
     inside, x = R[np.ix_(omega, omega)], K[:1].T
     lack = arithmetic.enclosed(K, inside, K.T, minus=np.eye(len(K)))
     if not float(np.sum(lack.size())) < 0.1:
@@ -120,16 +132,12 @@ def _proved(R: Array, b: Array, allowed: Mask, rho: float, arithmetic: Arithmeti
     unity = (lack[0, 0] + 1.0).sqrt()  # the length of x
     # With c = reach · length and q = c R_Ω x − (R b)_Ω: c xᵀRt is at least ρ √(bᵀRb) − |qᵀt|, and
     # t = Kᵀs with ‖s‖ < 2, so that |qᵀt| ≤ 2 ‖K q‖.
-    c = found.reach * found.length
+    c = own.reach * own.length
     image, wanted = arithmetic.enclosed(inside, x), arithmetic.enclosed(R[omega], b[:, None])
     off = 2.0 * float(np.sum(np.abs(K) @ (image * c - wanted).size()))
-    if fixed:
-        turned = 2.0 * off / found.length if rho >= 1 else 0.0
-        return Proved(found, unity, turned + float((unity - 1.0).size()))
+    if own.fixed:
+        turned = 2.0 * off / own.length if rho >= 1 else 0.0
+        return unity.lower, unity.upper, turned + float((unity - 1.0).size())
     length = arithmetic.enclosed(b[None], R, b[:, None])[0, 0].sqrt()
     floor = (length * rho - off) / c
-    ends = (
-        min(float(floor.lower), float(unity.lower)),
-        min(float(floor.upper), float(unity.upper)),
-    )
-    return Proved(found, Enclosure(*ends), 0.0)
+    return min(floor.lower, unity.lower), min(floor.upper, unity.upper), 0.0

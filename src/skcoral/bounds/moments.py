@@ -15,7 +15,7 @@ eigenvalue of a block costs itself times the largest trace of its moments: 1 + p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
@@ -47,7 +47,7 @@ class MomentDual:
 class Spheres:
     """The columns of a support as unit vectors; ``floors`` are those to be kept, one for none."""
 
-    columns: tuple[Column, ...]
+    columns: Sequence[Column]
     floors: Array
 
     @property

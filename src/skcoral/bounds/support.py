@@ -19,7 +19,7 @@ import numpy as np
 import scipy.linalg as sla
 
 from skcoral.bounds.arithmetic import UNIT, Arithmetic, Enclosure, Floats, exactly, up_to
-from skcoral.bounds.columns import Proved, proved_columns
+from skcoral.bounds.columns import Column, Proved, proved_columns
 from skcoral.bounds.dual import definite, definite_form, least_shift, part
 from skcoral.bounds.frame import from_squares
 from skcoral.bounds.moments import MomentDual, Spheres, moment_bound, unpacked
@@ -38,13 +38,13 @@ def support_bound(
 ) -> Enclosure:
     """Return the lower bound that a certificate proves for every T with its support."""
     support = certificate.arrays["support"]
-    columns = proved_columns(support, rho_min, R, anchors, arithmetic)
+    proved = proved_columns(support, rho_min, R, anchors, arithmetic)
     inequality = {"moments": _moments, "lifted": _lifted, "frame": _frame}[
         certificate.info["bound"]
     ]
-    value: Enclosure = inequality(certificate, columns, R, arithmetic)
+    value: Enclosure = inequality(certificate, proved, R, arithmetic)
     # No criterion changes by more than this if fixed columns move that far.
-    apart = 4.0 * len(columns) * sum(one.apart for one in columns)
+    apart = 4.0 * len(proved.columns) * proved.apart
     return value - up_to(apart) if apart > 0 else value
 
 
@@ -57,18 +57,16 @@ def proved_bound(
     return max(float(bound.lower), 0.0)
 
 
-def _frame(
-    certificate: Certificate, columns: list[Proved], R: Array, arithmetic: Arithmetic
-) -> Enclosure:
+def _frame(certificate: Certificate, proved: Proved, R: Array, arithmetic: Arithmetic) -> Enclosure:
     """The bound of a frame operator."""
-    arrays, p, k = certificate.arrays, len(R), len(columns)
+    arrays, p, k = certificate.arrays, len(R), len(proved.columns)
     criterion, norm = certificate.info["criterion"], certificate.info["norm"]
     if norm not in ("frobenius", "nuclear") or (norm == "nuclear" and criterion != "absolute"):
         raise CertificateError(f"the norm {norm!r} says nothing about {criterion!r}.")
     Q, eta = part(arrays, "Q", p, p), part(arrays, "eta", k)
     linear = -arithmetic.enclosed(Q, R).diagonal().total()
-    for one, slope in zip(columns, eta, strict=True):
-        linear += _column(one, Q, float(slope), R, arithmetic)
+    for j, one in enumerate(proved.columns):
+        linear += _column(one, proved.floors[j], Q, float(eta[j]), R, arithmetic)
     # k outputs leave p - k eigenvalues of the frame operator at zero, each one away from one.
     if norm == "nuclear":
         return (linear / _spectral_size(Q, R, arithmetic) - float(p - k)) * 0.5
@@ -77,13 +75,15 @@ def _frame(
     return from_squares(criterion, value, max(k * (k - 1) / 2, 1.0))
 
 
-def _column(one: Proved, Q: Array, eta: float, R: Array, arithmetic: Arithmetic) -> Enclosure:
+def _column(
+    one: Column, floor: Enclosure, Q: Array, eta: float, R: Array, arithmetic: Arithmetic
+) -> Enclosure:
     """``θ + η ρ²``, with ``θ + η`` proved in coordinates that make R_Ω unity.
 
     The first axis is the anchor x itself, and ``r rᵀ / xᵀRx`` becomes ``e₁e₁ᵀ`` but for a doubt
     that leaves the first row of ``R_Ω - r rᵀ / xᵀRx`` exactly zero: a large η does no harm.
     """
-    omega, K = one.column.sources, one.column.K
+    omega, K = one.sources, one.K
     lack = arithmetic.enclosed(K, R[np.ix_(omega, omega)], K.T, minus=np.eye(len(K)))
     unity = lack.size()
     form = arithmetic.enclosed(K, R[omega], Q, R[:, omega], K.T)
@@ -109,9 +109,9 @@ def _column(one: Proved, Q: Array, eta: float, R: Array, arithmetic: Arithmetic)
 
     _, theta = least_shift(prove, size + abs(guess), "a column of the frame is not definite.")
     # 1 - ρ² / xᵀRx, without the rounding of ρ² where it is next to one
-    below = (exactly(1.0) - one.floor) * (exactly(1.0) + one.floor) + lack[0, 0]
-    proved: Enclosure = exactly(theta) - below / (lack[0, 0] + 1.0) * eta
-    return proved
+    below = (exactly(1.0) - floor) * (exactly(1.0) + floor) + lack[0, 0]
+    value: Enclosure = exactly(theta) - below / (lack[0, 0] + 1.0) * eta
+    return value
 
 
 def _spectral_size(Q: Array, R: Array, arithmetic: Arithmetic) -> Enclosure:
@@ -130,14 +130,11 @@ def _spectral_size(Q: Array, R: Array, arithmetic: Arithmetic) -> Enclosure:
 
 
 def _moments(
-    certificate: Certificate, columns: list[Proved], R: Array, arithmetic: Arithmetic
+    certificate: Certificate, proved: Proved, R: Array, arithmetic: Arithmetic
 ) -> Enclosure:
     """The bound of sums of squares; its weights select the worst pair."""
-    arrays, k, criterion = certificate.arrays, len(columns), certificate.info["criterion"]
-    space = Spheres(
-        tuple(one.column for one in columns),
-        np.array([float(one.floor.lower) for one in columns]),
-    )
+    arrays, k, criterion = certificate.arrays, len(proved.columns), certificate.info["criterion"]
+    space = Spheres(proved.columns, proved.floors.lower)
     n, (pairs, floors) = int(space.offsets[-1]), space.block_sizes
     dual = MomentDual(
         part(arrays, "S", n, n),
@@ -153,16 +150,16 @@ def _moments(
 
 
 def _lifted(
-    certificate: Certificate, columns: list[Proved], R: Array, arithmetic: Arithmetic
+    certificate: Certificate, proved: Proved, R: Array, arithmetic: Arithmetic
 ) -> Enclosure:
     """The bound of the trade-off with ``H ⊗ R`` on the support; fixed columns are constants."""
-    arrays, k = certificate.arrays, len(columns)
+    arrays, k = certificate.arrays, len(proved.columns)
     H, lam = part(arrays, "H", k, k), part(arrays, "multipliers", k)
     penalty, outside = conjugate(certificate.info["criterion"], H, np.ones((k, k)))
     X, free = np.zeros((len(R), k)), np.zeros((len(R), k), dtype=np.bool_)
-    for j, one in enumerate(columns):
-        X[one.column.sources, j] = one.column.anchor
-        free[one.column.sources, j] = len(one.column.K) > 1
+    for j, one in enumerate(proved.columns):
+        X[one.sources, j] = one.anchor
+        free[one.sources, j] = not one.fixed
     lam = np.where(free.any(axis=0), lam, 0.0)
     pull = X * lam
     target = R @ pull
@@ -191,9 +188,6 @@ def _lifted(
     z = left.size() + arithmetic.enclosed(R, pull, minus=target).size()
     z = (z + np.abs(R) @ np.spacing(np.abs(pull)))[rows, at]
     rest = 0.0 if proof is None else proof.inverse_form(z)
-    low, high = (
-        np.array([float(getattr(one.floor, end)) for one in columns]) for end in ("lower", "upper")
-    )
-    short = Enclosure(low, high) - along(arithmetic, X, image)
+    short = proved.floors - along(arithmetic, X, image)
     value: Enclosure = (short * (2.0 * lam)).total() + (gram * shifted).total()
     return ((value - up_to(rest) - penalty) / outside).at_least(0.0)

@@ -233,7 +233,7 @@ def claim_support(ledger: Ledger, result: RestrictedDecorrelation, R: Array) -> 
     if result.pair_weights is not None:
         raise CertificateError("a support is not combined with pair weights.")
     given = result.certificate.arrays["support"], result.rho_min, R, result.anchors
-    columns = [one.column for one in proved_columns(*given, ledger.arithmetic)]
+    columns = proved_columns(*given, ledger.arithmetic).columns
     mask, X = np.zeros(result.T.shape, dtype=np.bool_), np.zeros(result.T.shape)
     for j, one in enumerate(columns):
         mask[one.sources, j], X[one.sources, j] = True, one.anchor

@@ -175,7 +175,7 @@ def test_a_floor_of_one_is_the_composite_itself(simulated: Any) -> None:
 def test_projections_in_closed_form(seed: int) -> None:
     R, B, mask = problem(seed + 400)
     for b, on in zip(B.T, mask.T, strict=True):
-        found = column(R, b, on)
+        found = column(R, b, on, 0.0)
         inside = R[np.ix_(found.sources, found.sources)]
         np.testing.assert_allclose(found.K @ inside @ found.K.T, np.eye(len(found.K)), atol=1e-12)
         assert found.reach == pytest.approx(reach(R, b, on), abs=1e-12)
@@ -194,11 +194,11 @@ def test_proved_floors_hold_and_lose_a_rounding_only(kind: str) -> None:
         R, B, mask = problem(seed + 500)
         rho = 0.8 * reaches(R, B, mask)
         known = proved_columns(mask.astype(float), rho, R, B, arithmetic)
-        for one, b, on, floor in zip(known, B.T, mask.T, rho, strict=True):
+        for j, (b, on, floor) in enumerate(zip(B.T, mask.T, rho, strict=True)):
             if on.sum() > 1:
                 wanted = floor / reach(R, b, on)
-                assert wanted - 1e-12 <= float(one.floor.lower) <= wanted + 1e-12
-                assert float(one.floor.upper) >= wanted - 1e-12
+                assert wanted - 1e-12 <= known.floors.lower[j] <= wanted + 1e-12
+                assert known.floors.upper[j] >= wanted - 1e-12
 
 
 @pytest.mark.parametrize("seed", range(4))

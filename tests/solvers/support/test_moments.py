@@ -35,7 +35,7 @@ def problem(seed: int) -> tuple[Array, Mask]:
 def spheres(caps: Caps) -> Spheres:
     """What the bound is told of the columns."""
     known = proved_columns(caps.mask.astype(float), caps.floors, caps.R, None, Floats())
-    return Spheres(tuple(one.column for one in known), caps.floors)
+    return Spheres(known.columns, caps.floors)
 
 
 def points(caps: Caps, n: int, seed: int = 0) -> Array:

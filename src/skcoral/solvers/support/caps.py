@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skcoral.bounds.columns import column, in_range, supports_at
+from skcoral.bounds.columns import columns_of
 from skcoral.core.arrays import Array, Mask
 from skcoral.exceptions import InfeasibleError
 
@@ -132,10 +132,8 @@ def feasible_set(
     A floor of one leaves only the anchor itself, and so does a column with a single source.
     """
     p, k = mask.shape
-    B = np.eye(p) if anchors is None else in_range(anchors)
-    mask = supports_at(mask, B, floors)
-    fixed = (floors >= 1.0) | (mask.sum(axis=0) == 1)
-    columns = [column(R, B[:, j], mask[:, j], fixed=bool(fixed[j])) for j in range(k)]
+    _, columns = columns_of(R, mask, floors, anchors)
+    fixed = np.array([one.fixed for one in columns])
     reach = np.array([one.reach for one in columns])
     for j in np.flatnonzero(floors > reach * (1.0 + _ROUNDING))[:1]:
         raise InfeasibleError(
@@ -146,8 +144,9 @@ def feasible_set(
     heights = np.minimum(floors / np.where(floors > 0, reach, 1.0), 1.0)
     m = max(len(one.K) for one in columns)
     valid = np.zeros((k, m), dtype=np.bool_)
-    axes = np.zeros((k, m, p))
+    axes, mask = np.zeros((k, m, p)), np.zeros((p, k), dtype=np.bool_)
     for j, one in enumerate(columns):
+        mask[one.sources, j] = True
         valid[j, : len(one.K)] = True
         axes[j, : len(one.K), one.sources] = one.K.T
     frames = np.matmul(axes, np.linalg.cholesky(R))
