@@ -52,12 +52,12 @@ TESTS = {
     "solvers/singular": ["tests/solvers/singular", "tests/certificates/test_singular.py"],
     "solvers/support": ["tests/solvers/support", "tests/certificates/test_claims.py"],
     "stability": ["tests/stability"],
-    "data": ["tests/data", "tests/estimator", "tests/core/test_measures.py"],
+    "data": ["tests/data", "tests/estimator"],
     "tolerances": ["tests/certificates", "tests/bounds", "tests/core/test_tolerances.py"],
 }
 JUDGEMENTS = (
     *("core/tolerances", "core/problem", "core/lowrank", "core/deficiency"),
-    *("core/validation", "core/measures", "core/results", "data/correlation", "data/wide"),
+    *("core/validation", "core/criteria", "core/results", "data/correlation", "data/wide"),
     *("data/effects", "data/moments", "estimator/applying", "solvers/exact/solver"),
     *("solvers/singular/curve", "models/files", "solvers/support/solver"),
     *("solvers/support/lower_bounds", "tables/matrices"),

@@ -21,7 +21,7 @@ import pandas as pd
 
 from skcoral import decorrelate, maximize_fidelity, threshold
 from skcoral.baselines import cholesky, pca, sparse_pca, zca, zca_cor
-from skcoral.core.measures import residual_by, vif
+from skcoral.data.effects import measure_matrix
 from skcoral.datasets import load_wine
 
 wine = load_wine().to_frame()
@@ -57,6 +57,10 @@ def drop_columns(R, limit):
         kept.pop(int(i if size[i].mean() >= size[j].mean() else j))
 
 
+def vif(R):
+    return np.diag(np.linalg.inv(R))
+
+
 def drop_by_vif(R, limit):
     kept = list(range(len(R)))
     while (factors := vif(R[np.ix_(kept, kept)])).max() > limit:
@@ -65,7 +69,7 @@ def drop_by_vif(R, limit):
 
 
 dropped = {
-    "dropping by correlation": drop_columns(R, residual_by("worst", R, chosen.T)),
+    "dropping by correlation": drop_columns(R, chosen.measured.largest_correlation),
     "dropping by VIF": drop_by_vif(R, 2),
 }
 for name, kept in dropped.items():
@@ -78,14 +82,13 @@ for name, kept in dropped.items():
 
 def judge(T):
     """Figures of the outputs of standardised variables with correlation matrix R."""
-    G = T.T @ R @ T
-    fidelity = np.diag(R @ T)
+    measured = measure_matrix(R, T)
     return {
-        "outputs": len(G),
-        "largest |r|": np.abs(G - np.eye(len(G))).max(),
-        "largest VIF": vif(G).max(),
-        "weakest": fidelity.min(),
-        "mean": fidelity.mean(),
+        "outputs": T.shape[1],
+        "largest |r|": measured.largest_correlation,
+        "largest VIF": measured.largest_vif,
+        "weakest": measured.min_fidelity,
+        "mean": measured.mean_fidelity,
         "sources per output": np.mean((np.abs(T) > 1e-9).sum(axis=0)),
     }
 
@@ -95,7 +98,7 @@ for name, kept in dropped.items():
     part = R[np.ix_(kept, kept)]
     table.loc[name] = {
         "outputs": len(kept),
-        "largest |r|": residual_by("worst", part, np.eye(len(kept))),
+        "largest |r|": np.abs(part - np.eye(len(kept))).max(),
         "largest VIF": vif(part).max(),
         "weakest": 1.0,  # of those that are left
         "mean": 1.0,

@@ -18,7 +18,6 @@ import numpy as np
 
 from skcoral import CORAL, decorrelate, threshold
 from skcoral.choosing import compare_floors
-from skcoral.core.measures import residual_by, vif
 from skcoral.datasets import load_wine
 
 wine = load_wine().to_frame()
@@ -51,8 +50,8 @@ for limit in ({"max_vif": 2}, {"max_correlation": 0.3}, {"budget": 0.1}):
 rho_star = threshold(R).value
 floors = np.unique([*np.linspace(0.78, 0.995, 40), rho_star])
 answers = [decorrelate(R, floor) for floor in floors]
-largest = np.array([residual_by("worst", R.to_numpy(), answer.T) for answer in answers])
-inflation = np.array([vif(answer.correlation).max() for answer in answers])
+largest = np.array([answer.measured.largest_correlation for answer in answers])
+inflation = np.array([answer.measured.largest_vif for answer in answers])
 
 blue, orange, grey = "#0072B2", "#D55E00", "#5f6b7a"
 recommended = found.recommended

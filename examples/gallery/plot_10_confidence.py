@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from skcoral import CORAL, decorrelate, threshold
-from skcoral.core.measures import fidelity
+from skcoral.data.effects import measure_matrix
 from skcoral.datasets import make_factor_system
 
 R = make_factor_system(6, n_factors=2, communality=0.7)
@@ -32,8 +32,7 @@ print(f"ρ★ of the population {threshold(R).value:.3f}, floor asked for {floor
 
 def in_the_population(model):
     """The weakest fidelity that the outputs of a fitted model have in the population."""
-    T = model.T_
-    return (fidelity(R, T) / np.sqrt(np.diag(T.T @ R @ T))).min()
+    return measure_matrix(R, model.T_).min_fidelity
 
 
 # %%

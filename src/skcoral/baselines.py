@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from skcoral.core.arrays import Array, Frozen, Index
+from skcoral.core.arrays import Array, Frozen, Index, column_dots
 from skcoral.core.display import Fidelities
 from skcoral.core.linalg import make_exact
-from skcoral.core.measures import fidelity
 from skcoral.core.problem import check_correlation
 from skcoral.core.validation import float_array, shown_value
 from skcoral.exceptions import InvalidArgumentError
@@ -232,7 +231,7 @@ def bottleneck_assignment(similarity: Array) -> Index:
 def _in_place(R: Array, rotation: Callable[[Array], Array]) -> Baseline:
     """Baseline whose output j is made for variable j by construction."""
     T = _decorrelator(R, rotation)
-    return Baseline(T=T, fidelity=fidelity(R, T))
+    return Baseline(T=T, fidelity=column_dots(R, T))
 
 
 def _decorrelator(R: Array, rotation: Callable[[Array], Array]) -> Array:

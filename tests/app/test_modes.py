@@ -6,7 +6,7 @@ import pytest
 
 from skcoral import CORAL, api
 from skcoral.choosing import compare_floors
-from skcoral.core import measures
+from skcoral.core import criteria
 from skcoral.datasets import make_system
 from skcoral.show import sentences
 from skcoral.stability import holdout
@@ -49,7 +49,7 @@ def test_moving_the_floor(open_app, metric, slider, wine):
         assert metric(at, "Residual") == pytest.approx(result.objective, rel=1e-3, abs=1e-9)
         assert metric(at, "Weakest fidelity") == pytest.approx(result.min_fidelity, abs=1e-4)
     # At a floor of one nothing may change: the residual is that of the data.
-    untouched = measures.residual_by("squared", wine.correlation, np.eye(13))
+    untouched = criteria.value("squared", wine.correlation)
     assert metric(at, "Residual") == pytest.approx(untouched, rel=1e-3)
     at.button(key="to_threshold").click().run()
     assert metric(at, "Residual") == 0
@@ -127,7 +127,7 @@ def test_controls_change_the_answer(open_app, metric, slider, wine):
     at = open_app(mode="support", floor=0.9, support=0.3)
     slider(at, "A source may").set_value(1.0).run()
     # Nothing may enter but the variable itself: nothing changes.
-    untouched = measures.residual_by("squared", wine.correlation, np.eye(13))
+    untouched = criteria.value("squared", wine.correlation)
     assert metric(at, "Residual") == pytest.approx(untouched, rel=1e-3)
     at = open_app(mode="max_correlation", max_correlation=0.3)
     slider(at, "Largest |correlation|").set_value(0.5).run()

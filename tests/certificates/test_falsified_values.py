@@ -14,8 +14,8 @@ import pytest
 
 from skcoral import decorrelate, maximize_fidelity
 from skcoral.certificates import check, prove
+from skcoral.core import criteria
 from skcoral.core.lowrank import FactoredCorrelation
-from skcoral.core.measures import residual_by
 from skcoral.core.results import Decorrelation
 from skcoral.core.solution import Budget
 from skcoral.exceptions import CertificateError
@@ -35,7 +35,7 @@ def with_T(result: Decorrelation, T: np.ndarray, matrix: Any = R, **more: Any) -
         T=T,
         correlation=0.5 * (G + G.T),
         fidelity=np.einsum("ij,ij->j", S, T),
-        objective=residual_by(result.criterion, S, T, pair_weights=result.pair_weights),
+        objective=criteria.value(result.criterion, G, result.pair_weights),
         **more,
     )
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import streamlit as st
 
 from skcoral.app.page import plain
 from skcoral.app.problem import CONFIDENCE, Problem, group_columns
 from skcoral.app.settings import bound, change, choose, current, put
-from skcoral.core import measures
+from skcoral.core import criteria
 from skcoral.data.effects import rounded_down
 from skcoral.show import sentences
 
@@ -70,7 +69,7 @@ def compare(data: Dataset) -> None:
 
 def _choose_budget(problem: Problem, curve: Frontier) -> None:
     """Begin a tenth of the way from what has to remain to what the variables have."""
-    everything = float(measures.residual_by("squared", problem.R, np.eye(len(problem.R))))
+    everything = criteria.value("squared", problem.R)
     # Where variables depend on each other, no budget below the lowest point of the curve is met.
     least = 0.0 if problem.deficiency is None else float(curve.objective.min())
     if current().budget is None:

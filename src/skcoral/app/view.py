@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import streamlit as st
 
 from skcoral import api
@@ -18,7 +17,7 @@ from skcoral.app.problem import (
     groups,
 )
 from skcoral.app.settings import EXPLAINED, LIMITED, MODES, bound, current
-from skcoral.core import measures
+from skcoral.core import criteria
 from skcoral.core.results import Decorrelation
 from skcoral.data.effects import Measured, rounded_down, vif_text
 from skcoral.estimator.rows import named_rows
@@ -196,7 +195,7 @@ def _new_rows(problem: Problem, asked: tuple[Any, ...], fit: Fit) -> None:
 def _figures(result: Decorrelation, measured: Measured) -> None:
     """The result in figures, next to the slider on every screen."""
     assert measured.after is not None  # the app takes no more variables than it can show
-    residual = measures.residual_by(result.criterion, measured.after, np.eye(len(measured.names)))
+    residual = criteria.value(result.criterion, measured.after)
     for label, value in (
         ("Weakest fidelity", f"{rounded_down(measured.min_fidelity, 4):.4f}"),
         ("Mean fidelity", f"{measured.fidelity.mean():.4f}"),

@@ -43,9 +43,22 @@ def pair_matrix(pair_weights: Array | None, p: int) -> Array:
     return off(np.ones((p, p)) if pair_weights is None else np.asarray(pair_weights, np.float64))
 
 
-def value(criterion: Criterion, G: Array, pair_weights: Array | None = None) -> float:
-    """Evaluate the criterion on the correlation matrix ``G`` of the outputs."""
-    return value_there(criterion, G, pair_matrix(pair_weights, len(G)))
+def value(criterion: Criterion, G: Any, omega: Any = None) -> float:
+    """Evaluate the criterion on the correlation matrix ``G`` of the outputs.
+
+    The weights ``omega`` of the pairs lie where ``G`` does, and have a zero diagonal.
+
+    Examples
+    --------
+    >>> value("worst", np.array([[1.0, -0.6], [-0.6, 1.0]]))
+    0.6
+    """
+    omega = pair_matrix(None, len(G)) if omega is None else omega
+    if criterion == "squared":
+        return 0.5 * inner(omega * G, G)
+    size = abs(omega * G)
+    xp = library(size)
+    return float(xp.max(size)) if criterion == "worst" else 0.5 * float(xp.sum(size))
 
 
 def values(criterion: Criterion, E: Array) -> Array:
@@ -56,15 +69,6 @@ def values(criterion: Criterion, E: Array) -> Array:
     if criterion == "worst":
         return np.asarray(size.max(axis=(1, 2), initial=0.0))
     return np.asarray(0.5 * size.sum(axis=(1, 2)))
-
-
-def value_there(criterion: Criterion, G: Any, omega: Any) -> float:
-    """Evaluate the criterion where ``G`` and the pair weights lie."""
-    if criterion == "squared":
-        return 0.5 * inner(omega * G, G)
-    size = abs(omega * G)
-    xp = library(size)
-    return float(xp.max(size)) if criterion == "worst" else 0.5 * float(xp.sum(size))
 
 
 def conjugate(criterion: Criterion, H: Any, pair_weights: Array | None = None) -> float:

@@ -22,6 +22,7 @@ from skcoral.core.linalg import (
     largest_residuals,
 )
 from skcoral.core.lowrank import FactoredCorrelation
+from skcoral.core.validation import check_names
 from skcoral.data.correlation import CorrelationEstimate, sample_correlation
 from skcoral.data.moments import Moments
 from skcoral.data.wide import RowMoments
@@ -253,12 +254,18 @@ def measure_rows(table: CorrelationEstimate, result: Any, moments: Moments) -> M
 
 
 def measure_matrix(
-    R: Any, T: Any, names: Sequence[str], *, anchors: Any = None, **how: Any
+    R: Any, T: Any, names: Sequence[str] | None = None, *, anchors: Any = None, **how: Any
 ) -> Measured:
     """The figures that ``R`` and ``T`` imply for the rows whose correlation matrix ``R`` is.
 
     The columns of ``T`` need not have unit variance for this ``R``. What is known of the rows goes
     into the fields ``rows_used``, ``rows_given`` and ``weighted``.
+
+    Examples
+    --------
+    >>> measured = measure_matrix([[1.0, 0.6], [0.6, 1.0]], np.eye(2))
+    >>> measured.fidelity.tolist(), measured.largest_correlation, round(measured.largest_vif, 4)
+    ([1.0, 1.0], 0.6, 1.5625)
     """
     R, T = np.asarray(R, dtype=np.float64), np.asarray(T, dtype=np.float64)
     G = T.T @ R @ T
@@ -269,7 +276,8 @@ def measure_matrix(
     fidelity = np.clip(fidelity, -1.0, 1.0)
     n = how.get("rows_used", math.inf)
     after = correlation_of_covariance(G)
-    return _measured(names, fidelity, _figures(R, n), _figures(after, n), **how)
+    labels = check_names(names, len(G))
+    return _measured(labels, fidelity, _figures(R, n), _figures(after, n), **how)
 
 
 # Largest absolute correlation and VIF of each column, and the correlation matrix where it is small.

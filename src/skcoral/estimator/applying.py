@@ -9,7 +9,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.preprocessing import FunctionTransformer
 
-from skcoral.core import measures
+from skcoral.core import criteria
 from skcoral.core.arrays import Array
 from skcoral.core.lowrank import LowRankTransform
 from skcoral.core.results import Decorrelation
@@ -95,6 +95,4 @@ def residual_of(result: Decorrelation, outputs: Array, *, sample_weight: Any = N
         return criterion_of(U, result.criterion, result.pair_weights)
     moments = Moments(result.names).update(outputs, sample_weight=sample_weight)
     G = sample_correlation(moments)
-    return measures.residual_by(
-        result.criterion, G, np.eye(len(G)), pair_weights=result.pair_weights
-    )
+    return criteria.value(result.criterion, G, result.pair_weights)

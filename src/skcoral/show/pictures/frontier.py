@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skcoral import api
-from skcoral.core import measures
+from skcoral.core import criteria
 from skcoral.core.arrays import Array
+from skcoral.core.criteria import Criterion
 from skcoral.core.results import Decorrelation, Frontier
 from skcoral.core.tolerances import EXACT_TOL, OPTIMAL_GAP
 from skcoral.exceptions import SingularCorrelationError
@@ -186,12 +187,11 @@ def curve_of(estimator: Any, n_points: int) -> Frontier:
     )
 
 
-def landmark_points(R: Any, criterion: str) -> dict[str, tuple[float, float]]:
+def landmark_points(R: Any, criterion: Criterion) -> dict[str, tuple[float, float]]:
     """ZCA-cor, PCA (for matrices of full rank) and nothing as (weakest fidelity, residual)."""
-    p = len(np.asarray(R))
     try:
         points = {name: (float(f.min()), 0.0) for name, f in baseline_fidelities(R).items()}
     except SingularCorrelationError:
         points = {}
-    points["untransformed"] = (1.0, measures.residual_by(criterion, R, np.eye(p)))
+    points["untransformed"] = (1.0, criteria.value(criterion, R))
     return points

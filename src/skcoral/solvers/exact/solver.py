@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from skcoral.bounds.exact import proved_mean_room
+from skcoral.core import criteria
 from skcoral.core.arrays import Array, column_dots, to_host
 from skcoral.core.linalg import gram_defect, many_digits
-from skcoral.core.measures import residual_by
 from skcoral.core.problem import Memory, Settings
 from skcoral.core.results import Threshold
 from skcoral.core.solution import Certificate, Solution
@@ -117,15 +117,13 @@ def exact_solution(
     """An exact decorrelator, and by how much its fidelities could be larger."""
     # Large weights show the rounding of correlations that vanish.
     defect = to_host(gram_defect(R, found.T, precise=settings.pair_weights is not None))
-    identity = np.eye(R.shape[0])
+    G = np.eye(R.shape[0]) + defect
     return Solution(
         T=to_host(found.T),
-        correlation=identity + defect,
+        correlation=G,
         fidelity=column_dots(R, found.T),
         rho_min=floors,
-        objective=residual_by(
-            settings.criterion, identity + defect, identity, pair_weights=settings.pair_weights
-        ),
+        objective=criteria.value(settings.criterion, G, settings.pair_weights),
         lower_bound=0.0,
         certificate=_certificate(found),
         n_iter=found.n_iter,

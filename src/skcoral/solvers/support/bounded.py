@@ -16,7 +16,6 @@ import numpy as np
 from skcoral.core import criteria
 from skcoral.core.arrays import Array, Mask
 from skcoral.core.criteria import Criterion
-from skcoral.core.measures import residual_by
 from skcoral.core.solution import Solution
 from skcoral.exceptions import InfeasibleError, InvalidArgumentError
 from skcoral.solvers.support.bounded_columns import BoundedColumn, feasible_column
@@ -101,11 +100,15 @@ def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Soluti
     known = () if problem.warm is None else (problem.warm,)
     near = [_repaired(columns, T, floors) for T in (*known, *ends_T)]
     candidates = [safe, *(T for T in near if T is not None)]
-    candidates.sort(key=lambda T: residual_by(criterion, R, T))
+
+    def residual(T: Array) -> float:
+        return criteria.value(criterion, T.T @ R @ T)
+
+    candidates.sort(key=residual)
     if mask.sum() <= LARGEST_NEWTON:
         for T in candidates[:_REFINED]:
             candidates += _refined(problem, space, columns, (lower, upper), T)
-    best = min(candidates, key=lambda T: residual_by(criterion, R, T))
+    best = min(candidates, key=residual)
     search = replace(
         free.search, n_starts=len(starts), n_best=1, stationarity=None, bounds_bind=True
     )
@@ -114,7 +117,7 @@ def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Soluti
         T=best,
         correlation=0.5 * (best.T @ R @ best + (best.T @ R @ best).T),
         fidelity=problem.fidelity(best),
-        objective=residual_by(criterion, R, best),
+        objective=residual(best),
         slopes=np.full(len(floors), np.nan),
         search=search,
     )

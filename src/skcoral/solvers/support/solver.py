@@ -11,10 +11,9 @@ import numpy as np
 from skcoral.bounds.arithmetic import exactly
 from skcoral.bounds.frame import from_squares
 from skcoral.bounds.support import proved_bound
-from skcoral.core.arrays import Array, Mask
+from skcoral.core.arrays import Array, Mask, column_dots
 from skcoral.core.criteria import Criterion
 from skcoral.core.linalg import gram_defect, of_unit_variance, raised_to_floors
-from skcoral.core.measures import fidelity
 from skcoral.core.problem import Memory
 from skcoral.core.solution import Certificate, Solution, SupportSearch
 from skcoral.core.tolerances import EXACT_TOL
@@ -70,7 +69,7 @@ class SupportProblem:
 
     def fidelity(self, T: Array) -> Array:
         """Correlations of the outputs with their anchors."""
-        return fidelity(self.R, T, anchors=self.anchors)
+        return column_dots(self.R @ self.unit_anchors, T)
 
 
 def solve_support(

@@ -274,7 +274,7 @@ class Search:
     def _size(self, G: Any) -> float:
         """About the objective at ``TᵀRT``, or where that is smaller, what counts as zero."""
         omega = self.problem.pairs if self.even else to_device(self.inner_omega, self.R)
-        value = criteria.value_there(self.criterion, G, omega)
+        value = criteria.value(self.criterion, G, omega)
         return max(value, 1e-3 * self.tol / self.top, 1e-14)
 
     def _squares(self, problem: Problem, keep: Index) -> Quadratic:
@@ -368,7 +368,7 @@ class Search:
             defect=plus_diagonal(1.0 * G, -1.0),
             R=self.R,
         )
-        value = criteria.value_there(self.criterion, G, to_device(self.omega, self.R))
+        value = criteria.value(self.criterion, G, to_device(self.omega, self.R))
         return Solved(
             T=np.asarray(to_host(T)),
             G=np.asarray(to_host(G)),
