@@ -199,3 +199,16 @@ def test_every_answer_about_weighted_rows_says_so(main, skewed_csv, tmp_path, co
         assert "measured on the outputs with the weights of their rows" in page.read_text()
         return
     assert "weighted by" not in main(*asked, "--exclude", "n,w")[1]
+
+
+def test_a_largest_correlation_that_rises_is_said(main, answer, tmp_path):
+    """The least sum of squares may cost one pair: b, without c, goes with a all the more."""
+    matrix, support = tmp_path / "R.csv", tmp_path / "support.csv"
+    matrix.write_text(",a,b,c\na,1,0.7,0\nb,0.7,1,0.6\nc,0,0.6,1\n")
+    support.write_text("source,output\na,a\nb,b\nc,c\nc,b\n")
+    _, told = answer("fit", matrix, "--rho-min", 0.5, "--support", support)
+    measured = told["measured"]
+    assert measured["largest_correlation"] > measured["largest_correlation_before"] + 0.1
+    assert "higher than before" in told["headline"]
+    _, said, _ = main("fit", matrix, "--rho-min", 0.95)
+    assert "higher than before" not in " ".join(said.split())

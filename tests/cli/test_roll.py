@@ -189,10 +189,21 @@ def test_every_row_without_output_has_a_reason(prices, main, tmp_path, monkeypat
     assert empty == 28 + 7 + 1
 
 
-def test_a_window_longer_than_the_table(prices, main, tmp_path):
-    status, said, _ = main("roll", prices[0], "--window", 500, "-o", tmp_path / "out.csv")
-    assert status == 0
-    assert "choose a shorter --window" in " ".join(said.split())
+@pytest.mark.parametrize("output", ["-", "out.csv"])
+def test_a_table_without_any_output_is_not_written(prices, main, tmp_path, output):
+    flat = tmp_path / "flat.csv"
+    prices[1].assign(d=np.arange(150) // 75).to_csv(flat, index=False)
+    out = output if output == "-" else tmp_path / output
+    for path, options, words in (
+        (prices[0], ["--window", 500], ("window of 500", "--window", "--min-rows")),
+        (flat, ["--window", 40, "--step", 75, "--columns", "a,c,d"], ("`d`", "--exclude")),
+    ):
+        status, said, err = main("roll", path, *options, "-o", out)
+        assert (status, said) == (3, "")
+        assert path.name in err
+        assert all(word in err for word in words)
+        assert len(err.splitlines()) == 2
+    assert [p.name for p in tmp_path.iterdir()] == ["flat.csv"]
 
 
 @pytest.mark.parametrize(("option", "value"), [("max_vif", 1.5), ("max_correlation", 0.2)])

@@ -60,6 +60,7 @@ def test_status_agrees_with_what_is_called_certified(main, answer, wine_csv, tmp
     told = answer("fit", wine_csv, "--max-vif", "1.5")[1]
     assert told["certified"]
     assert told["status"] == "optimal"
+    assert "highest common floor" in told["status_is_about"]
     # of the residual nothing is claimed: no bound, and no price that would follow from it
     assert told["lower_bound"] is told["gap"] is told["prices"] is None
     said = main("fit", wine_csv, "--max-vif", "1.5")[1]
@@ -80,8 +81,9 @@ def test_roll_reads_years_of_spreadsheets_and_advises_min_rows(main, tmp_path):
     short = ["--window", "10", "--date", "year", "--rho-min", "0.9", "--force"]
     status, out, err = main("roll", path, *options, "-o", tmp_path / "out.csv")
     assert status == 0, err
-    _, out, err = main("roll", path, *short, "-o", tmp_path / "out.csv")
-    assert "--min-rows" in out
+    status, out, err = main("roll", path, *short, "-o", tmp_path / "out.csv")
+    assert status == 3
+    assert "--min-rows" in err
     few = tmp_path / "few.csv"  # most windows hold one of the three missing cells, a few none
     filled = (
         line.replace(",,", f",{i % 7}," if i not in (13, 23, 28) else ",,")

@@ -134,7 +134,7 @@ def _say(problem: Problem, fit: Fit, chosen: dict[str, Any]) -> None:
     A result is green where it is certified for the rows and nothing about the data is in doubt.
     """
     result = fit.model.result_
-    plain_case = result.is_certified and result.notes.is_about_rows
+    plain_case = result.is_certified and result.notes.is_about_rows and not fit.measured.rises
     certificate, *told = sentences.proved(result)
     told += [*problem.data.choices(), sentences.unfloored(result, chosen.get("rho_min"))]
     doubtful = doubts(problem)

@@ -178,6 +178,7 @@ def _record(fitted: Fit, told: list[str], written: list[str]) -> dict[str, Any]:
         "gap": result.gap if bounded else None,
         "rank": result.rank,
         "status": result.status,
+        "status_is_about": sentences.aim(result),
         "certified": result.is_certified,
         "threshold": th and {"value": th.value, "lower": th.lower, "upper": th.upper},
         "confidence": confidence,
@@ -192,8 +193,8 @@ def _show(fitted: Fit, options: Namespace, told: list[str], written: list[str]) 
     """Print measured figures first, then what is proved, then the details."""
     model, measured = fitted.model, fitted.measured
     result = model.result_
-    certified = result.is_certified and result.notes.is_about_rows
-    console.say(measured.headline(), "green" if certified else "yellow")
+    good = result.is_certified and result.notes.is_about_rows and not measured.rises
+    console.say(measured.headline(), "green" if good else "yellow")
     threshold = sentences.rank(result)
     if not result.deficiency:
         threshold = sentences.threshold(model.threshold_, result)

@@ -12,6 +12,7 @@ from skcoral.cli.parser import spelled
 from skcoral.cli.run import NOT_CERTIFIED, OK
 from skcoral.core.validation import whole_number
 from skcoral.estimator.settings import check_target
+from skcoral.exceptions import InvalidTableError
 from skcoral.show import sentences
 from skcoral.workflow.rolling import RollingPass
 
@@ -50,10 +51,27 @@ def roll(options: Namespace) -> int:
             figures = stack.enter_context(outputs.open(options.windows))
         assert stream is not None  # "-" is an output too
         run.write(stream, options.output, figures, options.windows or "-")
+        _check_outputs(run, options)
     with console.beside(options.output):
         _show(run, options)
         console.written(files)
     return OK if run.certified else NOT_CERTIFIED
+
+
+def _check_outputs(run: RollingPass, options: Namespace) -> None:
+    """Refuse to write a table in which no row has an output: its variables would all be empty."""
+    if run.without.total() < run.n_rows:
+        return
+    raise InvalidTableError(
+        f"{run.data.table.label}: no window of {options.window} gives a row an output "
+        f"({run.reasons}).\n"
+        + (
+            f"First window refused: {run.first_reason} Or leave a column out (--exclude)."
+            if run.first_reason
+            else "Choose a shorter --window or a smaller --min-rows (without it, a window needs "
+            "all of its rows), or leave out columns with many missing values (--exclude)."
+        )
+    )
 
 
 def _show(run: RollingPass, options: Namespace) -> None:
@@ -61,18 +79,12 @@ def _show(run: RollingPass, options: Namespace) -> None:
     counts = (f"{n:,} {kind}" for kind, n in sorted(run.status.items()))
     kinds = ", ".join(counts).replace("_", " ")
     groups = f" in {len(run.groups):,} groups" if options.by else ""
-    if not kinds:
-        kinds = (
-            f"no window of {options.window} has enough complete rows; choose a shorter --window or "
-            "a smaller --min-rows (without it, a window needs all of its rows)"
-        )
-    why = ", ".join(f"{n:,} {reason}" for reason, n in run.without.most_common())
     told = [
         f"{run.status.total():,} windows{groups}: {kinds}.",
         sentences.windows(*run.extremes.values()),
-        f"{run.without.total():,} of {run.n_rows:,} rows have no output: {why}. "
+        f"{run.without.total():,} of {run.n_rows:,} rows have no output: {run.reasons}. "
         "Their variables are left empty."
-        if why
+        if run.without
         else "",
         _advice(run, options),
         f"First window refused: {run.first_reason}" if run.first_reason else "",

@@ -40,9 +40,10 @@ def verify(options: Namespace) -> int:
     how = "proved in ball arithmetic" if options.rigorous else "re-checked, rounding included"
     told = result.status if is_threshold else sentences.status(result)
     console.say(f"{console.counted(len(claims), 'claim')}, {how}; status: {told}.")
-    least = "the threshold" if is_threshold else "the least possible residual"
-    console.say(f"{verdict.lower:.9g} ≤ {least} ≤ {verdict.upper:.9g}")
     goal: Any = None if is_threshold else result.goal
+    if not isinstance(goal, VifLimit):  # of whose residual nothing is claimed
+        least = "the threshold" if is_threshold else "the least possible residual"
+        console.say(f"{verdict.lower:.9g} ≤ {least} ≤ {verdict.upper:.9g}")
     if isinstance(goal, Budget | VifLimit):
         within = "limit on the VIF"
         if isinstance(goal, Budget):

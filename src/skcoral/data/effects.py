@@ -97,6 +97,14 @@ class Measured(Shown, Fidelities, Frozen):
         return float(self.vif.max())
 
     @property
+    def rises(self) -> bool:
+        """Whether the largest correlation is higher than before, in the two decimals shown.
+
+        A least sum of squares may leave one pair more correlated: under a support, for example.
+        """
+        return round(self.largest_correlation, 2) > round(self.largest_correlation_before, 2)
+
+    @property
     def weakest(self) -> str:
         """The output with the weakest fidelity; of several that differ by rounding, the first."""
         return self.names[int(np.argmax(self.fidelity <= self.min_fidelity + _ROUNDING))]
@@ -120,10 +128,11 @@ class Measured(Shown, Fidelities, Frozen):
     def headline(self) -> str:
         """The figures in one sentence, for the person who decides."""
         what = "weighted correlation" if self.weighted else "correlation"
+        before, after = f"{self.largest_correlation_before:.2f}", f"{self.largest_correlation:.2f}"
+        rises = ", which is higher than before" if self.rises else ""
         said = (
-            f"largest {what} {self.largest_correlation_before:.2f} → "
-            f"{self.largest_correlation:.2f}, largest VIF {vif_text(self.largest_vif_before)} → "
-            f"{vif_text(self.largest_vif)}, {self._kept()}"
+            f"largest {what} {before} → {after}{rises}, largest VIF "
+            f"{vif_text(self.largest_vif_before)} → {vif_text(self.largest_vif)}, {self._kept()}"
         )
         if self.rows_used is not None:
             said += f"; {self.rows()}"

@@ -235,6 +235,13 @@ def status(result: Decorrelation) -> str:
     return told.get(result.status, result.status)
 
 
+def aim(result: Decorrelation) -> str:
+    """What the status is about: the quantity that was made as small or as large as possible."""
+    if isinstance(result.goal, VifLimit):
+        return "the highest common floor within the limit on the VIF"
+    return f"the least {CRITERIA[result.criterion]} with these floors"
+
+
 def price(value: float) -> str:
     """What more of a floor costs; what is left of an interior point is 0."""
     return short(value, _ZERO)

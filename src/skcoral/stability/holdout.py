@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.special import gammaln
-from sklearn.model_selection import KFold, TimeSeriesSplit, check_cv
+from sklearn.model_selection import KFold, PredefinedSplit, TimeSeriesSplit, check_cv
 
 from skcoral.core.arrays import Array, Frozen
 from skcoral.core.display import Drawn, shortened
@@ -216,6 +216,11 @@ def _splits(sample: Resampler, X: Any, cv: Any, groups: Any) -> tuple[LeftOut, A
         order = np.argsort(time[sample.counted], kind="stable")
         ahead = TimeSeriesSplit(folds).split(order)
         return "later", [(order[train], order[test]) for train, test in ahead]
+    if sample.weights is not None and np.ptp(sample.weights) > 0.0:
+        # Dealt out by weight, so that each fold holds its share of the rows that count.
+        shuffled = np.random.default_rng(0).permutation(len(sample.rows))
+        dealt = shuffled[np.argsort(-sample.weights[shuffled], kind="stable")]
+        return "rows", PredefinedSplit(np.argsort(dealt) % folds).split()
     return "rows", KFold(folds, shuffle=True, random_state=0).split(sample.rows)
 
 

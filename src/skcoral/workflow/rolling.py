@@ -59,6 +59,11 @@ class RollingPass:
         """Whether every result is proved to be the best possible."""
         return set(self.status) <= _CERTIFIED
 
+    @property
+    def reasons(self) -> str:
+        """Why rows have no output, and how many of them for each reason."""
+        return ", ".join(f"{n:,} {reason}" for reason, n in self.without.most_common())
+
     def _new_roller(self) -> Roller:
         roller = Roller(self.data.names, dates=self.date, **self.settings)
         if roller.rule.span is not None and self.date is None:

@@ -177,6 +177,13 @@ def test_weighted_rows_are_held_out_where_they_tell_enough(wine):
     # E r² of independent columns is about 1 / (n - 1) for as many rows as the weighted ones tell
     n = weights.sum() ** 2 / (weights @ weights) / 5
     assert facts.holdout.criterion_noise.mean() == pytest.approx(6 / (n - 1), rel=0.15)
+    # every fold has its share of the few rows that count: of two, each |r| would be 1
+    few[:25] = 1.0
+    known = {"sample_weight": few * 1e-6}
+    facts = report.gather(CORAL(0.9).fit(X, **known), X=X, known=known, n_points=0)
+    assert facts.holdout.fidelity_new.max() < 1.0 - 1e-6
+    assert facts.holdout.criterion_noise.max() < 6 / 3  # six pairs, about five rows
+    assert "25 equally weighted ones, for 4 variables" in report.render(facts)
 
 
 @pytest.mark.browser

@@ -271,11 +271,14 @@ def _without_floors(estimator: Any, result: Decorrelation) -> str:
 def _warnings(estimator: Any, result: Decorrelation) -> list[str]:
     """What limits the answer: the rank, what the guarantee is about, how few the rows are."""
     said = [sentences.rank(result), result.notes.guarantee]
-    n, p = estimator.n_samples_seen_, len(estimator.correlation_)
+    n, p = estimator.moments_.effective_rows, len(estimator.correlation_)
     if 0 < n < 10 * p:
+        rows = f"There are {n:,.0f} rows"
+        if estimator.estimate_.weighted:
+            rows = f"The rows tell as much as {n:,.0f} equally weighted ones"
         said.append(
-            f"There are {n} rows for {p} variables: correlations are uncertain, and fidelities "
-            "on new rows will differ."
+            f"{rows}, for {p} variables: correlations are uncertain, and fidelities on new rows "
+            "will differ."
         )
     return list(filter(None, said))
 
