@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 
 from skcoral import CORAL, decorrelate
-from skcoral.data.effects import Measurement
+from skcoral.data.effects import measure_rows
+from skcoral.data.moments import Moments
+from skcoral.data.wide import RowMoments
 
 
 def rows(n=250, p=4, seed=3):
@@ -28,8 +30,8 @@ def figures(X, Y, weights=None):
     return {
         "largest_correlation_before": np.abs(R - np.eye(p)).max(),
         "largest_correlation": np.abs(G - np.eye(k)).max(),
-        "largest_vif_before": np.diag(np.linalg.inv(R)).max(),
-        "largest_vif": np.diag(np.linalg.inv(G)).max(),
+        "largest_vif_before": np.diag(np.linalg.inv(R)).max() if len(X) > p else np.inf,
+        "largest_vif": np.diag(np.linalg.inv(G)).max() if len(X) > p else np.inf,
     }
 
 
@@ -88,24 +90,21 @@ def test_summary_is_about_rows_or_of_the_matrix():
     assert shrunk[1].endswith("Nothing is certified for the plain rows.")
 
 
-def test_many_columns_are_measured_in_blocks(monkeypatch):
+def test_few_rows_are_measured_without_a_matrix_of_all_pairs(monkeypatch):
     from skcoral.core import linalg
-    from skcoral.data import effects as measured
 
     X = rows(60, 8)
-    Y = X @ np.random.default_rng(0).normal(size=(8, 8))
-    names = list("abcdefgh")
-    whole = Measurement(names, names).add(X, Y).result()
-    monkeypatch.setattr(measured, "_WIDE", 4)
+    coral, few = CORAL(0.9).fit(X), X[[3, 17, 20]]
     monkeypatch.setattr(linalg, "_CHUNK", 3)
-    wide = Measurement(names, names).add(X[:25], Y[:25]).add(X[25:], Y[25:]).result()
-    for name, value in whole.to_dict().items():
-        wanted = value if isinstance(value, str) else pytest.approx(value, rel=1e-9)
-        assert wide.to_dict()[name] == wanted
-    np.testing.assert_allclose(wide.residual, whole.residual, atol=1e-12)
-    few = Measurement(names, names).add(X[:6], Y[:6]).result()
-    assert few.largest_vif == np.inf
-    assert "largest VIF ∞ → ∞" in few.headline()
+    kinds = (Moments.from_rows(few), RowMoments(few, coral.result_.names))
+    whole, apart = (measure_rows(coral.estimate_, coral.result_, kind) for kind in kinds)
+    assert whole.after is not None
+    assert apart.after is None
+    for measured in (whole, apart):
+        for figure, value in figures(few, coral.transform(few)).items():
+            assert measured.to_dict()[figure] == pytest.approx(value, abs=1e-9), figure
+        assert "largest VIF ∞ → ∞" in measured.headline()
+    np.testing.assert_allclose(apart.fidelity, whole.fidelity, atol=1e-12)
 
 
 def test_measured_is_a_small_table_in_a_notebook():

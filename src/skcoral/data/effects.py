@@ -23,12 +23,10 @@ from skcoral.core.linalg import (
 )
 from skcoral.core.lowrank import FactoredCorrelation
 from skcoral.core.validation import check_names
-from skcoral.data.correlation import CorrelationEstimate, sample_correlation
+from skcoral.data.correlation import CorrelationEstimate, check_usable, sample_correlation
 from skcoral.data.moments import Moments
 from skcoral.data.wide import RowMoments
 
-#: With more columns, correlations are computed in blocks instead of as one matrix.
-_WIDE = 3000
 _ROUNDING = 1e-9  # fidelities of several outputs that bind at one floor differ by less
 _HEADLINE = (
     *("largest_correlation_before", "largest_correlation", "largest_vif_before", "largest_vif"),
@@ -162,89 +160,15 @@ class Measured(Shown, Fidelities, Frozen):
         return f"every variable keeps at least {kept} (weakest: {shortened(self.weakest)})"
 
 
-class Measurement:
-    """Figures of rows and of their outputs, added batch by batch."""
-
-    def __init__(self, sources: Sequence[str], outputs: Sequence[str]) -> None:
-        self.outputs = tuple(outputs)
-        self.n_rows = 0
-        self._sides = (_Side(sources), _Side(outputs))
-        self._pairs = _PairedSums(len(outputs))
-
-    def add(self, sources: Any, outputs: Any, targets: Any = None) -> Measurement:
-        """Add rows; ``targets`` are what the outputs belong to, the sources unless given."""
-        sources, outputs = np.asarray(sources, np.float64), np.asarray(outputs, np.float64)
-        if len(outputs):
-            for side, rows in zip(self._sides, (sources, outputs), strict=True):
-                side.add(rows)
-            self._pairs.add(sources if targets is None else np.asarray(targets), outputs)
-            self.n_rows += len(outputs)
-        return self
-
-    def result(self, *, rows_given: int | None = None) -> Measured:
-        """The figures of all rows so far."""
-        sources, outputs = (side.figures() for side in self._sides)
-        n_given = self.n_rows if rows_given is None else rows_given
-        fidelity = self._pairs.correlations()
-        return _measured(
-            self.outputs, fidelity, sources, outputs, rows_used=self.n_rows, rows_given=n_given
-        )
-
-
-class _Side:
-    """One side of a table: the rows where columns are many, their moments otherwise."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = names
-        self._moments: Moments | None = None
-        self._rows: list[Array] = []
-
-    def add(self, rows: Array) -> None:
-        p = len(self._names)
-        self._rows.append(rows)
-        # no p × p matrix as long as the rows take less room
-        if p <= _WIDE and (self._moments is not None or sum(map(len, self._rows)) > p // 2):
-            self._moments = Moments(self._names) if self._moments is None else self._moments
-            for part in self._rows:
-                self._moments.update(part)
-            self._rows = []
-
-    def figures(self) -> _Figures:
-        if self._moments is not None:
-            return _figures(sample_correlation(self._moments), self._moments.n_rows)
-        rows = np.concatenate(self._rows)
-        return _figures_of_rows(_unit_columns(rows - rows.mean(axis=0)))
-
-
-class _PairedSums:
-    """Correlation of column j on one side with column j on the other, batch by batch."""
-
-    def __init__(self, k: int) -> None:
-        self._n = 0
-        self._means = np.zeros((2, k))
-        self._sums = np.zeros((3, k))  # squares of both sides, products
-
-    def add(self, left: Array, right: Array) -> None:
-        n = len(left)
-        means = np.stack([left.mean(axis=0), right.mean(axis=0)])
-        a, b = left - means[0], right - means[1]
-        gap = means - self._means
-        share = self._n * n / (self._n + n)
-        self._sums += np.stack([(a * a).sum(axis=0), (b * b).sum(axis=0), (a * b).sum(axis=0)])
-        self._sums += share * np.stack([gap[0] ** 2, gap[1] ** 2, gap[0] * gap[1]])
-        self._means += gap * (n / (self._n + n))
-        self._n += n
-
-    def correlations(self) -> Array:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            cosines = self._sums[2] / np.sqrt(self._sums[0] * self._sums[1])
-        return np.asarray(np.nan_to_num(np.clip(cosines, -1.0, 1.0)), dtype=np.float64)
-
-
 def measure_rows(table: CorrelationEstimate, result: Any, moments: Moments) -> Measured:
     """The figures of a result on rows whose moments are known, weighted as these are."""
-    how = {"rows_used": moments.n_rows, "rows_given": moments.n_rows, "weighted": table.weighted}
-    if not (isinstance(moments, RowMoments) and not table.matrix.dense):
+    check_usable(moments)
+    how = {
+        "rows_used": moments.n_rows,
+        "rows_given": moments.n_rows,
+        "weighted": moments.is_weighted,
+    }
+    if not isinstance(moments, RowMoments):
         # T acts on columns standardised by the estimate
         relative = (moments.scale / table.scale)[:, None]
         return measure_matrix(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePath
@@ -11,7 +12,11 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from skcoral import certificates
-from skcoral.data.effects import Measured, Measurement
+from skcoral.core.arrays import Array
+from skcoral.core.limits import current
+from skcoral.data.effects import Measured, measure_rows
+from skcoral.data.moments import Moments
+from skcoral.data.wide import RowMoments
 from skcoral.estimator import CORAL
 from skcoral.estimator.rows import named_rows
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
@@ -98,8 +103,8 @@ def write_outputs(
     """Write the rows of a table with the outputs of a model, and measure the effect on them.
 
     Outputs are empty in rows with a missing value, unless these rows are dropped. Where the rows
-    are measured, the dataset notes which are incomplete; None where they are few, or columns
-    constant in them.
+    are measured, the dataset notes which are incomplete; None where they are fewer than three,
+    columns are constant in them, or both rows and columns are too many.
     """
     table, content = data.table, data.content
     columns = _columns(table.names, data.names, keep_sources=keep_sources)
@@ -109,7 +114,8 @@ def write_outputs(
     others = data.passed_through if has_types and table.unit == "line" else ()
     numeric = [column for column in map(content.column, others) if column.is_written_as_number]
     incomplete: list[int] = []
-    measurement = Measurement(data.names, model.result_.names)
+    moments = _moments_to_fill(data) if measure else None
+    few: list[Array] = []
     with data.progress("Writing") as tell:
         for part in complete_rows(table, data.names):
             incomplete.extend(part.dropped)
@@ -122,9 +128,11 @@ def write_outputs(
             if len(part.values):
                 named = hasattr(model, "feature_names_in_")
                 rows = named_rows(part.values, data.names) if named else part.values
-                outputs[part.kept] = new = np.asarray(model.transform(rows))
-                if measure:
-                    measurement.add(model.standardised(rows), new)
+                outputs[part.kept] = np.asarray(model.transform(rows))
+                if moments is not None:
+                    moments.update(part.values)
+                elif measure and data.is_wide:
+                    few.append(part.values)
             written = part.kept if drop_incomplete else np.ones_like(part.kept)
             if written.any():
                 made = (cells[c] if isinstance(c, str) else outputs[:, c] for _, c in columns)
@@ -133,12 +141,22 @@ def write_outputs(
     writer.close()
     if measure:
         data.incomplete[:] = incomplete
-    if measurement.n_rows < 3:
-        return None
-    try:
-        return measurement.result(rows_given=content.n_rows)
-    except InvalidTableError:
-        return None
+    if few:
+        moments = RowMoments(np.concatenate(few), data.names)
+    if moments is not None and moments.n_rows >= 3:
+        with suppress(InvalidTableError):  # a column that is constant in these rows
+            measured = measure_rows(model.estimate_, model.result_, moments)
+            return replace(measured, rows_given=content.n_rows)
+    return None
+
+
+def _moments_to_fill(data: Dataset) -> Moments | None:
+    """Moments for the rows of a table; None where the rows take less room than a p × p matrix.
+
+    Of more columns than the limit for such a matrix, many rows are not measured.
+    """
+    too_many = len(data.names) > current().variables
+    return None if data.is_wide or too_many else Moments(data.names)
 
 
 def _columns(
