@@ -218,37 +218,18 @@ def decorrelate(
     if restricted:
         if pair_weights is not None:
             raise InvalidArgumentError("pair_weights cannot be combined with support or bounds.")
-        from skcoral.solvers.support import solve_support
-        from skcoral.solvers.support.pattern import Columns, read_bounds, read_support
+        from skcoral.solvers.support import SupportProblem, read_restrictions, solve_support
 
-        sources, composites = problem.sources, problem.composites
-        R = sources.regular("A support" if bounds is None else "A bound on coefficients")
-        made_of = (None, None) if composites is None else (composites.names, composites.unit)
-        columns = Columns(sources.names, *made_of)
-        mask, intervals = read_support(support, R, columns)
-        if bounds is not None:
-            if intervals is not None:
-                raise InvalidArgumentError(
-                    "the support has intervals of its own: give them there or in bounds, not both."
-                )
-            intervals = read_bounds(bounds, columns)
         solution = solve_support(
-            R,
-            np.zeros(p) if floors is None else floors,
-            mask,
-            bounds=intervals,
-            anchors=None if composites is None else composites.B,
-            sources=sources.names,
-            names=matrix.names,
-            criterion=settings.criterion,
-            tol=settings.tol,
-            max_iter=settings.max_iter,
-            callback=settings.callback,
-            n_starts=n_starts,
-            random_state=random_state,
-            memory=settings.memory,
-            proof=proof,
-            warm=None if warm is None else warm.T @ np.eye(p),  # also of a wide table
+            SupportProblem(
+                problem,
+                np.zeros(p) if floors is None else floors,
+                *read_restrictions(problem, support, bounds),
+                n_starts=n_starts,
+                random_state=random_state,
+                warm=None if warm is None else warm.T @ np.eye(p),  # also of a wide table
+                by_moments=proof == "moments",
+            )
         )
         return certify(problem, solution)
     if matrix.deficiency is not None:

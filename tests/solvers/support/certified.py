@@ -6,12 +6,13 @@ import scipy.optimize as so
 
 from skcoral.certificates.certify import certify
 from skcoral.core.problem import Problem
+from skcoral.solvers.support import SupportProblem
 from skcoral.solvers.support import solve_support as solve
 
 
-def solve_support(R, floors, mask, **options):
-    problem = Problem.of(R, criterion=options.get("criterion", "squared"))
-    return certify(problem, solve(R, floors, mask, **options))
+def solve_support(R, floors, mask, *, criterion="squared", callback=None, **options):
+    problem = Problem.of(R, criterion=criterion, callback=callback)
+    return certify(problem, solve(SupportProblem(problem, floors, mask, **options)))
 
 
 def value(criterion, R, T):

@@ -20,11 +20,6 @@ def simulated():
 
 
 @pytest.fixture(scope="session")
-def names():
-    return lambda p: tuple(f"x{j}" for j in range(p))
-
-
-@pytest.fixture(scope="session")
 def paper_system():
     """The paper's p = 18 matrix and its support |R_ij| > 0.15."""
     R = make_simulated(18)

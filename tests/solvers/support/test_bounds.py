@@ -151,13 +151,13 @@ def test_the_frame_bound_is_never_below_the_least_norm_of_what_no_output_shares(
 @pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
 @pytest.mark.parametrize("rho", [0.9, 0.99])
 def test_reported_bounds_lie_below_the_semidefinite_ones_or_are_certified(
-    sparse_cases, names, criterion, rho
+    sparse_cases, criterion, rho
 ):
     """A lifted bound cannot exceed Shor's relaxation; where that is tight, ours must meet it."""
     for R, mask in sparse_cases[:2]:
         p = len(R)
         floors = np.full(p, rho)
-        found = solve_support(R, floors, mask, names=names(p), criterion=criterion, n_starts=20)
+        found = solve_support(R, floors, mask, criterion=criterion, n_starts=20)
         # A column without other sources has fidelity one: both sides may use that.
         space = feasible_set(R, mask, floors)
         relaxed = lifted_programme(R, mask, space.floors, criterion)
@@ -174,11 +174,11 @@ def test_reported_bounds_lie_below_the_semidefinite_ones_or_are_certified(
 
 @pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
 @pytest.mark.parametrize("kind", [0.0, "mixed"])
-def test_a_certificate_is_checked_without_the_solver(sparse_cases, names, criterion, kind):
+def test_a_certificate_is_checked_without_the_solver(sparse_cases, criterion, kind):
     for R, mask in sparse_cases:
         p = len(R)
         floors = floors_of(kind, p)
-        found = solve_support(R, floors, mask, names=names(p), criterion=criterion, n_starts=8)
+        found = solve_support(R, floors, mask, criterion=criterion, n_starts=8)
         again = proved_bound(R, floors, found.certificate)
         assert again == pytest.approx(found.lower_bound, abs=1e-9)
         assert again <= found.objective + 1e-12

@@ -18,12 +18,10 @@ def free(p):
 
 def solve(R, rho, mask, bounds, criterion="squared", n_starts=6):
     p = len(R)
-    names = tuple(f"x{j}" for j in range(p))
     return solve_support(
         R,
         np.full(p, rho),
         mask,
-        names=names,
         bounds=bounds,
         criterion=criterion,
         n_starts=n_starts,

@@ -55,15 +55,16 @@ def _within_support(
     problem: SupportProblem, bounds: tuple[Array, Array]
 ) -> tuple[Array, Array, Mask]:
     """The two matrices of coefficient bounds, zero off the support, and what they leave of it."""
-    (lower, upper), mask, sources = bounds, problem.mask, problem.sources or problem.names
+    (lower, upper), mask = bounds, problem.mask
+    sources, outputs = problem.asked.sources.names, problem.settings.names
     for i, j in np.argwhere(lower > upper)[:1]:
         raise InvalidArgumentError(
-            f"source {sources[i]!r} in output {problem.names[j]!r}: the lower bound "
+            f"source {sources[i]!r} in output {outputs[j]!r}: the lower bound "
             f"{lower[i, j]:g} exceeds the upper bound {upper[i, j]:g}."
         )
     for i, j in np.argwhere(~mask & ((lower > 0) | (upper < 0)))[:1]:
         raise InfeasibleError(
-            f"source {sources[i]!r} may not enter output {problem.names[j]!r} (it is off the "
+            f"source {sources[i]!r} may not enter output {outputs[j]!r} (it is off the "
             f"support), but its coefficient is asked to lie in [{lower[i, j]:g}, {upper[i, j]:g}]."
         )
     lower, upper = np.where(mask, lower, 0.0), np.where(mask, upper, 0.0)
@@ -74,17 +75,18 @@ def _within_support(
 
 def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Solution:
     """Solve a support problem whose coefficients have bounds."""
-    R, floors, criterion, B = problem.R, problem.floors, problem.criterion, problem.unit_anchors
+    R, floors, criterion = problem.R, problem.floors, problem.settings.criterion
     lower, upper, mask = _within_support(problem, bounds)
     problem = replace(problem, mask=mask)
     columns = [
-        BoundedColumn(R, *parts) for parts in zip(B.T, mask.T, lower.T, upper.T, strict=True)
+        BoundedColumn(R, *parts)
+        for parts in zip(problem.unit_anchors.T, mask.T, lower.T, upper.T, strict=True)
     ]
-    sources = problem.sources or problem.names
+    sources = problem.asked.sources.names
     safe = np.column_stack(
         [
             feasible_column(column, float(floor), name, sources)
-            for column, floor, name in zip(columns, floors, problem.names, strict=True)
+            for column, floor, name in zip(columns, floors, problem.settings.names, strict=True)
         ]
     )
     free = solve_unbounded(problem)
@@ -168,7 +170,7 @@ def _refined(
         wider = (bounds[0] - width, bounds[1] + width)
         within = _half_spaces(space, wider, space.floors - width)
         start = space.coordinates(T[None])[0]
-        end = refine(without_floors, start, problem.criterion, within=within)
+        end = refine(without_floors, start, problem.settings.criterion, within=within)
         repaired = _repaired(columns, space.transform(end.U[None])[0], problem.floors)
         if repaired is None:
             break

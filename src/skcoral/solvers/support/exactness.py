@@ -9,11 +9,10 @@ import numpy as np
 import scipy.linalg as sla
 
 from skcoral.core.arrays import EPS, Array, Frozen, Mask
-from skcoral.core.problem import check_correlation, frame_names
-from skcoral.core.validation import check_names
+from skcoral.core.problem import Problem
 from skcoral.solvers.support.caps import feasible_set
 from skcoral.solvers.support.frame_relaxation import frame_bound
-from skcoral.solvers.support.pattern import pattern
+from skcoral.solvers.support.pattern import read_restrictions
 
 _MAX_TRIES = 20_000  # eliminations
 
@@ -78,8 +77,8 @@ def exactness(R: Any, support: Any) -> Exactness:
     ----------
     R : array or DataFrame of shape (p, p)
         Correlation matrix.
-    support : mask, DataFrame, mapping, graph or pairs
-        As in :func:`skcoral.solvers.support.pattern`.
+    support : mask, mapping, DataFrame, edge list or number
+        As in :func:`skcoral.decorrelate`.
 
     Returns
     -------
@@ -95,9 +94,9 @@ def exactness(R: Any, support: Any) -> Exactness:
     >>> exactness(R, [(0, 2)])
     Exactness(impossible: x0 and x1 share no output, partial correlation 0.4472; D2 ≥ 0.359891)
     """
-    matrix = check_correlation(R)
-    names = check_names(frame_names(R), len(matrix))
-    mask = pattern(support, names)
+    problem = Problem.of(R)
+    matrix, names = problem.sources.regular(), problem.sources.names
+    mask, _ = read_restrictions(problem, support)
     factor = cholesky_within(matrix, mask)
     if factor is not None:
         T, order = factor

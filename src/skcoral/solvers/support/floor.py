@@ -9,11 +9,10 @@ import numpy as np
 
 from skcoral.bounds.support import proved_bound
 from skcoral.core import criteria
-from skcoral.core.arrays import Array, Frozen
-from skcoral.core.problem import check_correlation, frame_names
-from skcoral.core.validation import check_names
-from skcoral.solvers.support.pattern import Columns, read_support
-from skcoral.solvers.support.solver import EXACT, solve_support
+from skcoral.core.arrays import Frozen
+from skcoral.core.problem import Problem, check_matrix
+from skcoral.solvers.support.pattern import read_restrictions
+from skcoral.solvers.support.solver import EXACT, SupportProblem, solve_support
 
 
 @dataclass(frozen=True)
@@ -76,24 +75,24 @@ def support_floor(
     >>> floor.vanish, round(floor.squared_bound, 4), round(floor.worst_bound, 4)
     (False, 0.36, 0.3464)
     """
-    matrix: Array = check_correlation(R)
-    names = check_names(frame_names(R), len(matrix))
-    mask, _ = read_support(support, matrix, Columns(names))
+    matrix = check_matrix(R)
+    mask, _ = read_restrictions(Problem.of(matrix), support)
+    p = len(matrix)
     squared, worst = (
         solve_support(
-            matrix,
-            np.zeros(len(matrix)),
-            mask,
-            names=names,
-            criterion=criterion,
-            n_starts=n_starts,
-            random_state=random_state,
+            SupportProblem(
+                Problem.of(matrix, criterion=criterion),
+                np.zeros(p),
+                mask,
+                n_starts=n_starts,
+                random_state=random_state,
+            )
         )
         for criterion in ("squared", "worst")
     )
-    pairs = max(len(matrix) * (len(matrix) - 1) / 2, 1.0)
+    pairs = max(p * (p - 1) / 2, 1.0)
     # Each number bounds the other: a value of one is attained by the transformation of the other.
-    bounds = (proved_bound(matrix, each.rho_min, each.certificate) for each in (squared, worst))
+    bounds = (proved_bound(matrix.R, each.rho_min, each.certificate) for each in (squared, worst))
     of_squared, of_worst = bounds
     low_squared = max(of_squared, of_worst**2)
     low_worst = max(of_worst, float(np.sqrt(of_squared / pairs)))

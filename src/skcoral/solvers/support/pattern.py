@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from skcoral.core.arrays import Array, Mask
+from skcoral.core.problem import Problem
 from skcoral.core.validation import check_number, float_array, in_order, listing, shown_value
 from skcoral.exceptions import InvalidArgumentError
 
@@ -118,7 +119,7 @@ def _read_mask(support: Any, columns: Columns) -> Mask:
     return mask.astype(np.bool_)
 
 
-def read_bounds(bounds: Any, columns: Columns) -> tuple[Array, Array]:
+def _read_bounds(bounds: Any, columns: Columns) -> tuple[Array, Array]:
     """Least and largest coefficients, one of each per source and output."""
     if not isinstance(bounds, tuple | list) or len(bounds) != 2:
         raise InvalidArgumentError(
@@ -140,22 +141,34 @@ def read_bounds(bounds: Any, columns: Columns) -> tuple[Array, Array]:
     return side("lower", bounds[0]), side("upper", bounds[1])
 
 
-def read_support(
-    support: Any, R: Array, columns: Columns
+def read_restrictions(
+    problem: Problem, support: Any, bounds: Any = None
 ) -> tuple[Mask, tuple[Array, Array] | None]:
-    """The mask of a support, and the intervals of its coefficients where it has some.
+    """The mask of a support, and the intervals of its coefficients where there are some.
 
     A number allows the sources whose correlation with the variable, or the composite, exceeds it.
     """
+    R = problem.sources.regular("A support" if bounds is None else "A bound on coefficients")
+    columns, composites = Columns(problem.sources.names), problem.composites
+    if composites is not None:
+        columns = Columns(problem.sources.names, composites.names, composites.unit)
+    intervals = None
     if support is None:
-        return np.ones(columns.shape, dtype=np.bool_), None
-    if isinstance(support, Real) and np.asarray(support).dtype != bool:
-        limit = check_number("support", support)
-        if columns.anchors is None:
-            return np.asarray(support_from_threshold(R, limit)), None
-        return columns.with_own(np.abs(R @ columns.anchors) > limit), None
-    mask = _pattern(support, columns)
-    return mask, _intervals(support, columns) if is_long(support) else None
+        mask = np.ones(columns.shape, dtype=np.bool_)
+    elif isinstance(support, Real) and np.asarray(support).dtype != bool:
+        limit = check_number("support", support, "a number of at least 0", lambda v: v >= 0)
+        target = R if columns.anchors is None else R @ columns.anchors
+        mask = columns.with_own(np.abs(target) > limit)
+    else:
+        mask = _pattern(support, columns)
+        intervals = _intervals(support, columns) if is_long(support) else None
+    if bounds is not None:
+        if intervals is not None:
+            raise InvalidArgumentError(
+                "the support has intervals of its own: give them there or in bounds, not both."
+            )
+        intervals = _read_bounds(bounds, columns)
+    return mask, intervals
 
 
 def is_long(support: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,8 +9,7 @@ from numpy.typing import NDArray
 
 from skcoral.core import criteria
 from skcoral.core.arrays import Array
-from skcoral.core.criteria import Criterion
-from skcoral.core.problem import Memory
+from skcoral.core.problem import Callback, Memory, Settings
 from skcoral.solvers.exact import best_exact, kept_threshold
 from skcoral.solvers.support.caps import Caps
 from skcoral.solvers.support.exactness import cholesky_within
@@ -41,8 +39,6 @@ _PARENTS = 5
 # ten times as many.
 LARGEST_NEWTON = 700
 _NOTHING_LEFT = 1e-13
-
-Callback = Callable[[int, float, float], object]
 
 
 class Progress:
@@ -86,8 +82,7 @@ class Search:
     """Descents from many starts, all in one array, for one problem."""
 
     space: Caps
-    criterion: Criterion
-    max_iter: int
+    settings: Settings
     progress: Progress
 
     def explore(self, ends: Ends, n: int, rng: np.random.Generator) -> Ends:
@@ -104,7 +99,7 @@ class Search:
         """Descend from every start, and undo the smoothing at the best end."""
         points = self._descend_all(self.space.upright(starts), detours)
         ends = Ends.of(points, self._values(points))
-        if self.criterion != "squared":
+        if self.settings.criterion != "squared":
             self.polish(ends, 1)
             ends = Ends.of(ends.points, ends.values)
         self.progress.step(float(ends.values[0]))
@@ -116,12 +111,12 @@ class Search:
         Starts with the same end get the refined one.
         """
         if criteria.values("worst", residuals(self.space, ends.points[:1]))[0] <= _NOTHING_LEFT:
-            return candidate(self.space, ends.points[0], self.criterion, converged=True)
+            return candidate(self.space, ends.points[0], self.settings.criterion, converged=True)
         chosen = distinct(ends.values, count)
-        if self.criterion == "squared" and self.space.valid.sum() > LARGEST_NEWTON:
+        if self.settings.criterion == "squared" and self.space.valid.sum() > LARGEST_NEWTON:
             refined = self._descend_further(ends.points[chosen])
         else:
-            refined = [refine(self.space, U, self.criterion) for U in ends.points[chosen]]
+            refined = [refine(self.space, U, self.settings.criterion) for U in ends.points[chosen]]
         for end, original in zip(refined, ends.values[chosen], strict=True):
             same = np.abs(ends.values - original) <= _SAME * max(original, 1e-3)
             ends.points[same], ends.values[same] = end.U, end.value
@@ -134,9 +129,9 @@ class Search:
 
     def _descend_further(self, points: Array) -> list[Candidate]:
         """Descend to the end, where Newton's equations are too large."""
-        limit = _FURTHER * self.max_iter
+        limit = _FURTHER * self.settings.max_iter
         points, _ = descended(self.space, squared_loss, points, tol=_LAST, max_iter=limit)
-        ends = [candidate(self.space, U, self.criterion) for U in points]
+        ends = [candidate(self.space, U, self.settings.criterion) for U in points]
         left = [multipliers(self.space, end.U, end.half_slope).stationarity for end in ends]
         return [
             replace(end, converged=bool(off <= 1e-6)) for end, off in zip(ends, left, strict=True)
@@ -148,10 +143,10 @@ class Search:
         The detours are the squares without floors and with higher ones: neither finds all of the
         best ends.
         """
-        space, loss = self.space, LOSSES[self.criterion]
+        space, loss = self.space, LOSSES[self.settings.criterion]
         free = (space.floors > 0) & (space.floors < 1)
         routes: list[Array | float] = []
-        if detours and (free.any() or self.criterion != "squared"):
+        if detours and (free.any() or self.settings.criterion != "squared"):
             routes.append(0.0)
         if detours and free.any():
             routes.append(0.5 + 0.5 * space.floors)
@@ -165,11 +160,11 @@ class Search:
         return points
 
     def _descend(self, loss: Loss, U: Array, tol: float, space: Caps | None = None) -> Array:
-        limit = (1 if self.space.floors.any() else _GRADIENTS) * self.max_iter
+        limit = (1 if self.space.floors.any() else _GRADIENTS) * self.settings.max_iter
         return descended(space or self.space, loss, U, tol=tol, max_iter=limit)[0]
 
     def _values(self, points: Array) -> Array:
-        return criteria.values(self.criterion, residuals(self.space, points))
+        return criteria.values(self.settings.criterion, residuals(self.space, points))
 
 
 def distinct(values: Array, count: int) -> NDArray[np.intp]:

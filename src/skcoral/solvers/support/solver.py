@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
 
 import numpy as np
 
@@ -12,9 +11,8 @@ from skcoral.bounds.arithmetic import exactly
 from skcoral.bounds.frame import from_squares
 from skcoral.bounds.support import proved_bound
 from skcoral.core.arrays import Array, Mask, column_dots
-from skcoral.core.criteria import Criterion
-from skcoral.core.linalg import gram_defect, of_unit_variance, raised_to_floors
-from skcoral.core.problem import Memory
+from skcoral.core.linalg import gram_defect, raised_to_floors
+from skcoral.core.problem import Problem, Settings
 from skcoral.core.solution import Certificate, Solution, SupportSearch
 from skcoral.core.tolerances import EXACT_TOL
 from skcoral.exceptions import CertificateError
@@ -29,57 +27,56 @@ from skcoral.solvers.support.lower_bounds import (
     multipliers,
     to_squares,
 )
-from skcoral.solvers.support.search import Callback, Ends, Progress, Search, structured_starts
+from skcoral.solvers.support.search import Ends, Progress, Search, structured_starts
 
-Proof = Literal["quick", "moments"]
 EXACT = 0.01 * EXACT_TOL  # the largest residual correlation of an answer that is called exact
 
 
 @dataclass(frozen=True)
 class SupportProblem:
-    """A support problem and the settings of its search, as in :func:`solve_support`."""
+    """A problem whose coefficients are restricted, and how hard to search."""
 
-    R: Array
-    floors: Array
-    mask: Mask
-    names: tuple[str, ...]
-    anchors: Array | None = None
-    sources: tuple[str, ...] | None = None
-    criterion: Criterion = "squared"
-    tol: float = 1e-9
-    max_iter: int = 200
-    n_starts: int = 100
+    asked: Problem
+    floors: Array  # the sign of a column is free, so a floor of zero asks for nothing
+    mask: Mask  # (p, k), True where ``T[i, j]`` may differ from zero
+    bounds: tuple[Array, Array] | None = None  # least and largest coefficients
+    n_starts: int = 100  # at most, structured ones included
     random_state: int | np.random.Generator | None = 0
-    callback: Callback | None = None
-    warm: Array | None = None
-    memory: Memory = field(default_factory=Memory)
-    proof: Proof = "quick"
+    warm: Array | None = None  # a transformation to start from as well
+    by_moments: bool = False  # look for a better bound where the gap is open
 
-    @cached_property
+    @property
+    def R(self) -> Array:
+        """Correlations of the variables."""
+        return np.asarray(self.asked.sources.R)
+
+    @property
+    def settings(self) -> Settings:
+        """Criterion, tolerance and callback."""
+        return self.asked.settings
+
+    @property
+    def anchors(self) -> Array | None:
+        """The composites that outputs are anchored to, as they were given; None for variables."""
+        return None if self.asked.composites is None else self.asked.composites.B
+
+    @property
     def unit_anchors(self) -> Array:
         """What the outputs are anchored to, of unit variance: variables or composites."""
-        if self.anchors is None:
-            return np.eye(len(self.R))
-        return of_unit_variance(self.R, self.anchors / np.abs(self.anchors).max(axis=0))
+        composites = self.asked.composites
+        return np.eye(len(self.R)) if composites is None else composites.unit
 
     @cached_property
     def space(self) -> Caps:
         """The feasible set without bounds on coefficients."""
-        return feasible_set(self.R, self.mask, self.floors, self.anchors, self.names)
+        return feasible_set(self.R, self.mask, self.floors, self.anchors, self.settings.names)
 
     def fidelity(self, T: Array) -> Array:
         """Correlations of the outputs with their anchors."""
         return column_dots(self.R @ self.unit_anchors, T)
 
 
-def solve_support(
-    R: Array,
-    floors: Array,
-    mask: Mask,
-    *,
-    bounds: tuple[Array, Array] | None = None,
-    **options: Any,
-) -> Solution:
+def solve_support(problem: SupportProblem) -> Solution:
     """Least residual correlation among the transformations with a given support.
 
         minimise φ(off(TᵀRT))  subject to  t_jᵀRt_j = 1,  b_jᵀRt_j ≥ ρ_j,  T_ij = 0 off the support
@@ -88,61 +85,30 @@ def solve_support(
     that is the answer. Otherwise random starts follow, each along three routes (directly, by way of
     the problem without floors, and by way of higher floors), and hops from the best of them.
 
-    Parameters
-    ----------
-    R : ndarray of shape (p, p)
-        Correlation matrix.
-    floors : ndarray of shape (p,)
-        Fidelity floors. The sign of a column is free, so a floor of zero asks for nothing.
-    mask : ndarray of bool, shape (p, k)
-        True where ``T[i, j]`` may differ from zero.
-    bounds : pair of ndarray of shape (p, k), optional
-        Least and largest value of each coefficient, infinite where free. The sign of a column is
-        then no longer free, and ``f_j ≥ 0`` is required also for a floor of zero.
-    **options
-        ``names`` of the outputs; where they are not the variables themselves, their ``anchors`` of
-        shape (p, k) and the names of the ``sources``; and as in :func:`skcoral.decorrelate`
-        ``criterion``, ``tol``, ``max_iter`` (gradient steps per route), ``n_starts`` (at most,
-        structured ones included), ``random_state`` and ``callback``. ``warm`` is a
-        transformation to start from as well, such as the solution for a smaller support or higher
-        floors; where it is feasible, the answer is never worse. ``memory`` keeps ρ★ of the
-        anchors. ``proof`` is "quick" or "moments", which looks for a better bound where the gap is
-        open.
-
-    Returns
-    -------
-    Solution
+    With bounds on coefficients the sign of a column is no longer free, and ``f_j ≥ 0`` is required
+    also for a floor of zero. Where ``warm`` is feasible, the answer is never worse.
 
     Raises
     ------
     InfeasibleError
         The support or the bounds on coefficients leave some output no admissible column.
-
-    Examples
-    --------
-    >>> R = 0.5 ** np.abs(np.subtract.outer(range(4), range(4)))
-    >>> neighbours = np.abs(np.subtract.outer(range(4), range(4))) <= 1
-    >>> chain = solve_support(R, np.zeros(4), neighbours, names=("a", "b", "c", "d"))
-    >>> bool(np.allclose(chain.correlation, np.eye(4)))
-    True
-    >>> bool(chain.T[~neighbours].any())
-    False
     """
-    problem = SupportProblem(R, floors, mask, **options)
-    if bounds is None:
+    if problem.bounds is None:
         return solve_unbounded(problem)
     from skcoral.solvers.support.bounded import solve_within
 
-    return solve_within(problem, bounds)
+    return solve_within(problem, problem.bounds)
 
 
 def solve_unbounded(problem: SupportProblem) -> Solution:
     """Solve a support problem without bounds on coefficients."""
-    space, B = problem.space, problem.unit_anchors
-    progress = Progress(problem.callback)
-    search = Search(space, problem.criterion, problem.max_iter, progress)
+    space = problem.space
+    progress = Progress(problem.settings.callback)
+    search = Search(space, problem.settings, progress)
     bounds = BestBound(problem, progress)
-    first = structured_starts(space, B, problem.memory, problem.warm)[: problem.n_starts]
+    first = structured_starts(space, problem.unit_anchors, problem.settings.memory, problem.warm)[
+        : problem.n_starts
+    ]
     n_random = problem.n_starts - len(first)
     ends = search.run(first)
     best = search.polish(ends)
@@ -152,7 +118,7 @@ def solve_unbounded(problem: SupportProblem) -> Solution:
         ends = search.explore(ends, n_random, rng)
         best = min(best, search.polish(ends), key=lambda end: end.value)
         bounds.improve(best)
-    if problem.proof == "moments" and not bounds.certifies(best):
+    if problem.by_moments and not bounds.certifies(best):
         bounds.improve_by_moments(best)
     return _solution(problem, search, ends, best, bounds)
 
@@ -183,7 +149,7 @@ class BestBound:
         if answer.value < self.lifted_from:
             self.lifted_from = answer.value
             at = multipliers(self.space, answer.U, answer.half_slope)
-            points = lifted_points(self.space, at, self.problem.criterion)
+            points = lifted_points(self.space, at, self.problem.settings.criterion)
             last = 0.0
             for point in points:
                 proved = self._offer("lifted", point, answer)
@@ -195,8 +161,10 @@ class BestBound:
         if self.frame_done or self.certifies(answer):
             return
         self.frame_done = True
-        squared = self.problem.criterion == "squared"
-        more: tuple[Norm, ...] = ("nuclear",) if self.problem.criterion == "absolute" else ()
+        squared = self.problem.settings.criterion == "squared"
+        more: tuple[Norm, ...] = (
+            ("nuclear",) if self.problem.settings.criterion == "absolute" else ()
+        )
         for norm in ("frobenius", *more):
             frame = frame_bound(
                 self.space,
@@ -211,7 +179,7 @@ class BestBound:
 
     def improve_by_moments(self, answer: Candidate) -> None:
         """Look for a bound by second-order moments."""
-        criterion = self.problem.criterion
+        criterion = self.problem.settings.criterion
 
         def tell(squares: float) -> bool:
             value = from_squares(criterion, exactly(max(squares, 0.0)), 1.0)
@@ -222,18 +190,24 @@ class BestBound:
 
     def _gap(self, answer: Candidate) -> float:
         """Largest gap that still counts as proved."""
-        return self.problem.tol * max(answer.value, 1e-3)
+        return self.problem.settings.tol * max(answer.value, 1e-3)
 
     def _frame_tol(self) -> float:
         # Only the squared criterion can be met by the frame bound, so only there digits matter. In
         # large systems the last digits take most of the time, and any early end is a valid bound.
         if self.space.p > DENSE_LIMIT:
             return 1e-3
-        return 0.1 * self.problem.tol if self.problem.criterion == "squared" else 1e-6
+        return (
+            0.1 * self.problem.settings.tol
+            if self.problem.settings.criterion == "squared"
+            else 1e-6
+        )
 
     def _certificate(self, arrays: Arrays, **info: str) -> Certificate:
         arrays = {**arrays, "support": self.problem.mask.astype(np.float64)}
-        return Certificate("support", arrays, {**info, "criterion": self.problem.criterion})
+        return Certificate(
+            "support", arrays, {**info, "criterion": self.problem.settings.criterion}
+        )
 
     def _offer(self, name: str, arrays: Arrays, answer: Candidate, **info: str) -> float:
         """Evaluate a dual point and keep it where it proves more; what it proves."""
@@ -277,7 +251,7 @@ def _solution(
         n_iter=search.progress.iteration,
         slopes=2.0 * state.floors / np.where(space.reach > 0, space.reach, 1.0),
         converged=best.converged,
-        unique=problem.criterion == "squared",
+        unique=problem.settings.criterion == "squared",
         search=SupportSearch(
             n_starts=len(ends.values),
             n_best=search.n_best(ends, best),
