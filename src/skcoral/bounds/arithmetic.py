@@ -187,7 +187,8 @@ class _Sum:
 class Floats(Arithmetic):
     """Floating point with a bound of its error; ``parts`` says into how many each factor is split.
 
-    Two parts give some 20 digits, three some 28, at four and nine times the cost of one product.
+    Two parts give some 20 digits, three some 28, at four and nine times the cost of one product;
+    one part is the product itself.
     """
 
     rigorous = False

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from skcoral.bounds.arithmetic import UNIT, WIDER, Arithmetic
+from skcoral.bounds.arithmetic import UNIT, WIDER, Arithmetic, Floats
 from skcoral.core.arrays import Array
 from skcoral.core.solution import SYMMETRIC
 from skcoral.exceptions import CertificateError
@@ -73,6 +73,9 @@ def multipliers_and_matrix(
     return weights, part(arrays, names[1], len(on), len(on)), on
 
 
+# A doubt that adds one per cent to what is left of a completed square, which is a rounding. With a
+# tenth of it matrices of a thousand rows are multiplied in parts that need not be.
+_LITTLE = 1e-2
 _LARGE = 400  # from here on an eigenvalue is bounded instead of the inverse
 # Shares of its size by which a matrix is shifted until it is proved to be definite: at the optimum
 # many are semidefinite, and a computed eigenvalue is off by some 1e-16 per row. A bound loses about
@@ -116,6 +119,12 @@ def definite(arithmetic: Arithmetic, A: Array, radius: Array | None = None) -> D
     return Definite(factor / d[:, None], K * d[None, :], doubt)
 
 
+def surely_definite(arithmetic: Arithmetic, A: Array) -> Definite | None:
+    """Prove that ``A`` is positive definite; in floats, undivided factors mostly suffice."""
+    quick = None if arithmetic.rigorous else definite(Floats(1), A)
+    return quick if quick and quick.doubt < _LITTLE else definite(arithmetic, A)
+
+
 def definite_form(arithmetic: Arithmetic, A: Array) -> Definite | None:
     """Prove that ``A`` is definite, each entry of which was rounded twice.
 
@@ -148,7 +157,7 @@ def check_definite(arithmetic: Arithmetic, R: Array, *, slack: float = 0.0) -> N
     The completed squares hold for no other: a transformation can be arbitrarily large along an
     eigenvector whose eigenvalue is not positive.
     """
-    if definite(arithmetic, R + slack * np.eye(len(R))) is None:
+    if surely_definite(arithmetic, R + slack * np.eye(len(R))) is None:
         least = float(np.linalg.eigvalsh(R)[0])
         raise CertificateError(
             f"R is singular, or so nearly that its rank is not certain (an eigenvalue of about "
