@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skcoral.bounds.arithmetic import Balls, Enclosure, Floats, around, column_dots, exactly, up_to
-from skcoral.bounds.tradeoff import definite
+from skcoral.bounds.dual import definite
 
 numbers = st.floats(-1e6, 1e6).filter(lambda x: x == 0 or abs(x) > 1e-6)
 

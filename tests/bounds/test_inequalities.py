@@ -16,15 +16,11 @@ import scipy.linalg as sla
 
 from certificates.conftest import ANCHORS, PAIRS, R, honest
 from skcoral.bounds.arithmetic import Enclosure, Floats
+from skcoral.bounds.dual import definite
 from skcoral.bounds.exact import floor_room, mean_room
 from skcoral.bounds.frame import threshold_bound
 from skcoral.bounds.rank import factor_bound
-from skcoral.bounds.tradeoff import (
-    complete_square,
-    conjugate,
-    definite,
-    floors_of,
-)
+from skcoral.bounds.tradeoff import complete_square, conjugate, floors_of
 from skcoral.certificates.evaluation import Attained, FactorOutputs, Outputs, evaluate
 from skcoral.core.solution import Certificate
 from skcoral.datasets import make_system
@@ -148,7 +144,7 @@ def test_exact_decorrelators(anchored: bool, what: str, arithmetic: Any) -> None
     outputs = Outputs(T, B, rho, R, arithmetic)
     room = mean_room if what == "mean" else floor_room
     names = ("mean_weights", "mean_S") if what == "mean" else ("weights", "S")
-    found = room(dict(zip(names, (d, S), strict=True)), outputs, R, arithmetic)
+    found = room(dict(zip(names, (d, S), strict=True)), outputs)
     C = exact(B).transpose() * exact(R) * exact(B)
     size = [C[j, j].sqrt() for j in range(k)]
     kappa = [flint.arb(d[j]) / size[j] for j in on]
@@ -176,7 +172,7 @@ def test_beside_the_outputs_that_bind(arithmetic: Any) -> None:
     d = np.array([0, 0, *rng.uniform(1, 3, 4)])
     S, rho = spd(4, seed=6), rng.uniform(0.2, 0.9, P)
     arrays = {"weights": lam, "S": np.eye(2), "mean_weights": d, "mean_S": S}
-    found = mean_room(arrays, Outputs(T, np.eye(P), rho, R, arithmetic), R, arithmetic)
+    found = mean_room(arrays, Outputs(T, np.eye(P), rho, R, arithmetic))
     E, fixed = exact(np.eye(P)[:, 2:]), exact(T[:, :2])
     B = E - fixed * exact(T[:, :2].T @ (R @ np.eye(P)[:, 2:]))
     D = diagonal(d[2:])

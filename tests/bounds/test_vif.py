@@ -46,7 +46,7 @@ def test_the_bound_on_the_floor(anchored: bool, idle: bool, arithmetic: Any) -> 
     T = honest("vif, anchors" if anchored else "vif").T
     arrays = dual(k, idle)
     rho = np.linspace(0.3, 0.9, k)
-    found = limited_room(arrays, limit, Outputs(T, B, rho, R, arithmetic), R, arithmetic)
+    found = limited_room(arrays, limit, Outputs(T, B, rho, R, arithmetic))
     lam, H, s, Y = (arrays[f"vif_{name}"] for name in ("weights", "H", "roots", "vectors"))
     C = exact(B).transpose() * exact(R) * exact(B)
     D = flint.arb_mat(k, k)
@@ -76,7 +76,7 @@ def test_points_that_prove_nothing_about_a_floor() -> None:
         ({"vif_vectors": np.zeros((5, 6))}, r"shape \(6, 6\)"),
     ):
         with pytest.raises(CertificateError, match=words):
-            limited_room({**arrays, **changes}, 1.5, outputs, R, Floats(2))
+            limited_room({**arrays, **changes}, 1.5, outputs)
         assert proved_floor(R, T, {**arrays, **changes}, 1.5) == np.inf
     parts = {n: a for n, a in honest("vif").certificate.arrays.items() if n.startswith("vif_")}
     found = proved_floor(R, T, parts, 1.1)

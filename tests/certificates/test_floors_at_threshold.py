@@ -128,12 +128,8 @@ def test_no_completion_has_a_larger_mean() -> None:
     """Against random search and local search over the outputs beside those that bind."""
     result = MADE["edge"]
     rest = free(result)
-    room = mean_room(
-        result.certificate.arrays,
-        Outputs(result.T, np.eye(7), result.rho_min, R, Floats(3)),
-        R,
-        Floats(3),
-    )
+    outputs = Outputs(result.T, np.eye(7), result.rho_min, R, Floats(3))
+    room = mean_room(result.certificate.arrays, outputs)
     A = np.real(sqrtm(R))
     W = (A @ result.T)[:, rest]  # orthonormal, and so are W Q for orthogonal Q
     rng = np.random.default_rng(1)

@@ -17,26 +17,21 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from skcoral.bounds.arithmetic import Arithmetic, Enclosure, Floats, exactly, up_to
+from skcoral.bounds.arithmetic import Enclosure, Floats, exactly, up_to
 from skcoral.bounds.dual import multipliers_and_matrix
 from skcoral.bounds.tradeoff import Outputs, complete_square
 from skcoral.core.arrays import Array
 from skcoral.exceptions import CertificateError
 
 
-def floor_room(
-    arrays: Mapping[str, Array], outputs: Outputs, R: Array, arithmetic: Arithmetic
-) -> Enclosure:
+def floor_room(arrays: Mapping[str, Array], outputs: Outputs) -> Enclosure:
     """By how much the floors of the outputs can all be raised, at most."""
     weights, S, on = multipliers_and_matrix(arrays, ("weights", "S"), outputs.k)
-    kappa = outputs.scaled(weights)[on]
-    square = complete_square(arithmetic, R, outputs.B[:, on], kappa, S, outputs.floors[on], "`S`")
-    return square * -0.5 / (outputs.length[on] * kappa).total()
+    square, total = outputs.square(weights, S, "`S`", on)
+    return square * -0.5 / total
 
 
-def mean_room(
-    arrays: Mapping[str, Array], outputs: Outputs, R: Array, arithmetic: Arithmetic
-) -> Enclosure:
+def mean_room(arrays: Mapping[str, Array], outputs: Outputs) -> Enclosure:
     """By how much the mean fidelity can be larger beside the outputs that bind a threshold."""
     binding = arrays.get("weights", np.zeros(outputs.k)) > 0
     if binding.all() and "mean_S" not in arrays:
@@ -49,10 +44,10 @@ def mean_room(
         raise CertificateError("an output that binds is counted among those that do not.")
     if np.any(weights[rest] < 1):
         raise CertificateError("weights below one prove nothing about the mean fidelity.")
-    B = own = outputs.B[:, rest]
+    B, R, arithmetic = outputs.B[:, rest], outputs.R, outputs.arithmetic
     kappa, doubt = outputs.scaled(weights)[rest], 0.0
     if binding.any():
-        Y = fixed.T @ (R @ own)
+        own, Y = B, fixed.T @ (R @ B)
         B = own - fixed @ Y
         # What rounding took from B, times outputs of unit variance.
         off = (arithmetic.enclosed(fixed, Y, minus=own) + B).size()
@@ -68,10 +63,9 @@ def proved_mean_room(R: Array, rho_min: Array, weights: Array, S: Array, T: Arra
 
     Infinite where ``S`` proves nothing.
     """
-    arithmetic = Floats()
-    outputs = Outputs(T, np.eye(len(R)), rho_min, R, arithmetic)
+    outputs = Outputs(T, np.eye(len(R)), rho_min, R, Floats())
     try:
-        room = mean_room({"mean_weights": weights, "mean_S": S}, outputs, R, arithmetic)
+        room = mean_room({"mean_weights": weights, "mean_S": S}, outputs)
     except CertificateError:
         return np.inf
     return float(room.upper)

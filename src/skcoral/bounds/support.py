@@ -23,7 +23,7 @@ from skcoral.bounds.columns import Column, Proved, proved_columns
 from skcoral.bounds.dual import definite, definite_form, least_shift, part
 from skcoral.bounds.frame import from_squares
 from skcoral.bounds.moments import MomentDual, Spheres, moment_bound, unpacked
-from skcoral.bounds.tradeoff import along, conjugate
+from skcoral.bounds.tradeoff import along, at_point, conjugate
 from skcoral.core.arrays import Array
 from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
@@ -189,5 +189,5 @@ def _lifted(
     z = (z + np.abs(R) @ np.spacing(np.abs(pull)))[rows, at]
     rest = 0.0 if proof is None else proof.inverse_form(z)
     short = proved.floors - along(arithmetic, X, image)
-    value: Enclosure = (short * (2.0 * lam)).total() + (gram * shifted).total()
-    return ((value - up_to(rest) - penalty) / outside).at_least(0.0)
+    value: Enclosure = at_point(lam, short, shifted, gram) - up_to(rest) - penalty
+    return (value / outside).at_least(0.0)

@@ -20,29 +20,25 @@ import numpy as np
 
 from skcoral.bounds.arithmetic import UNIT, Arithmetic, Enclosure, Floats, exactly
 from skcoral.bounds.dual import definite, part
-from skcoral.bounds.tradeoff import Outputs, complete_square
+from skcoral.bounds.tradeoff import Outputs
 from skcoral.core.arrays import Array
 from skcoral.exceptions import CertificateError
 
 
-def limited_room(
-    arrays: Mapping[str, Array], limit: float, outputs: Outputs, R: Array, arithmetic: Arithmetic
-) -> Enclosure:
+def limited_room(arrays: Mapping[str, Array], limit: float, outputs: Outputs) -> Enclosure:
     """By how much the floors of the outputs can all be raised within the limit, at most."""
     k = outputs.k
     weights, H = part(arrays, "vif_weights", k), part(arrays, "vif_H", k, k)
     s, Y = part(arrays, "vif_roots", k), part(arrays, "vif_vectors", k, k)
     if not weights.any():
         raise CertificateError("the weights of a limit on the VIF are all zero.")
-    kappa = outputs.scaled(weights)
-    square = complete_square(arithmetic, R, outputs.B, kappa, H, outputs.floors, "`vif_H`")
-    left = arithmetic.enclosed(Y, Y.T, minus=-H).size()
+    square, total = outputs.square(weights, H, "`vif_H`")
+    left = outputs.arithmetic.enclosed(Y, Y.T, minus=-H).size()
     np.fill_diagonal(left, 0.0)
     own = exactly(s) * np.diag(Y) * 2.0
     spent = exactly(Y).square().total() + exactly(left).total()
     spent = spent + (exactly(s).square() * limit - own).total()
-    room = (spent - square) * 0.5
-    return room / (outputs.length * kappa).total()
+    return (spent - square) * 0.5 / total
 
 
 def proved_floor(R: Array, T: Array, arrays: Mapping[str, Array], limit: float) -> float:
@@ -50,11 +46,10 @@ def proved_floor(R: Array, T: Array, arrays: Mapping[str, Array], limit: float) 
 
     ``T`` is any transformation near the best one: the bound is measured from its weakest fidelity.
     """
-    arithmetic = Floats()
     floor = float(np.einsum("ij,ij->j", R, T).min())
-    outputs = Outputs(T, np.eye(len(R)), np.full(T.shape[1], floor), R, arithmetic)
+    outputs = Outputs(T, np.eye(len(R)), np.full(T.shape[1], floor), R, Floats())
     try:
-        top = limited_room(arrays, limit, outputs, R, arithmetic) + floor
+        top = limited_room(arrays, limit, outputs) + floor
     except CertificateError:
         return np.inf
     return float(np.nan_to_num(top.upper, nan=np.inf))

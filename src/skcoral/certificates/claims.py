@@ -17,7 +17,7 @@ from skcoral.bounds.dual import multipliers_and_matrix, number, numbers, part
 from skcoral.bounds.exact import floor_room, mean_room
 from skcoral.bounds.frame import threshold_bound
 from skcoral.bounds.rank import DualBound
-from skcoral.bounds.tradeoff import Outputs, complete_square, floors_of
+from skcoral.bounds.tradeoff import Outputs
 from skcoral.bounds.vif import least_unique, limited_room
 from skcoral.certificates.evaluation import (
     Attained,
@@ -127,9 +127,9 @@ class _Claims(Ledger):
         self.within("largest VIF", (unique - largest).size(), tol.REPORTED_TOL)
         floor, room = self.common_floor("VIF"), exactly(np.inf)
         if set(self.arrays) >= VIF_PARTS:
-            room = limited_room(self.arrays, goal.max_vif, self.attained, R, self.arithmetic)
+            room = limited_room(self.arrays, goal.max_vif, self.attained)
         elif goal.max_vif == 1.0 and "S" in self.arrays:  # exact decorrelators only
-            room = floor_room(self.arrays, self.attained, R, self.arithmetic)
+            room = floor_room(self.arrays, self.attained)
         top = self.highest(goal.rho_upper, float((room + floor).upper))
         over = goal.rho_upper - max(top, floor)
         self.within("largest floor", over, tol.REPORTED_TOL)
@@ -178,7 +178,7 @@ class _Claims(Ledger):
         self.claim_prices(np.zeros(self.attained.k), weights, (tol.REPORTED_TOL, 0.0))
         self.within("lower bound", abs(result.lower_bound), 0.0)
         # by how much another exact decorrelator can exceed T
-        given, rooms = (self.arrays, self.attained, R, self.arithmetic), {}
+        given, rooms = (self.arrays, self.attained), {}
         try:
             if "S" in self.arrays:
                 rooms["floors"] = floor_room(*given)
@@ -318,15 +318,11 @@ def _full_rank(ledger: Ledger, result: Threshold, R: Array, arithmetic: Arithmet
     # NaN, which proves nothing, if T is far from exact
     lower = outputs.fidelity.least() - up_to(float(shift.upper))
 
-    weights, S, on = multipliers_and_matrix(arrays, ("weights", "S"), p)
-    total = exactly(weights).total()
+    total = exactly(part(arrays, "weights", p)).total()
     ledger.within("weights", (total - 1.0).size(), tol.REPORTED_TOL)
-    near = result.upper  # the bound less this keeps its digits
-    floors = floors_of(np.full(len(on), near))
-    square = complete_square(arithmetic, R, np.eye(p)[:, on], weights[on], S, floors, "`S`")
-    upper = square * -0.5 / total + near
+    upper = floor_room(arrays, outputs) + result.lower
     if result.status == "optimal":  # nothing is said of the mean while the threshold is open
-        most = mean_room(arrays, outputs, R, arithmetic).upper
+        most = mean_room(arrays, outputs).upper
         ledger.within("largest mean fidelity", most, tol.MEAN_TOL)
     return outputs.fidelity, lower, upper, tol.BOUND_TOL
 
