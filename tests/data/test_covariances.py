@@ -77,7 +77,7 @@ def test_matrices_that_are_none(wine):
         ("Ledoit", InvalidArgumentError, "LedoitWolf"),
         ("ledoit_wolf", InvalidArgumentError, "LedoitWolf"),
         (3, InvalidArgumentError, "name of one"),
-        (lambda Z: np.eye(2), InvalidCorrelationError, "13 × 13"),
+        (lambda Z: np.eye(2), InvalidCorrelationError, "13 by 13"),
         (lambda Z: -np.eye(13), InvalidCorrelationError, "not positive"),
         (lambda Z: np.full((13, 13), np.nan), InvalidCorrelationError, "<lambda>"),
     ):

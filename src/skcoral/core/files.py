@@ -45,10 +45,10 @@ class Outputs:
             self._staged.clear()
 
     def reserve(self, path: str | Path) -> Path:
-        """Check early that a file can be put at ``path``, and stage an empty one."""
+        """Check early that a file can be put at ``path``; returns where to write it until then."""
         target = Path(path)
         with contextlib.suppress(FileNotFoundError):
-            target.stat()  # chains of links without end and names too long are no paths
+            target.stat()  # fails where links never end or the name is too long
         if target.resolve() in {other.resolve() for other in self._staged}:
             raise InvalidArgumentError(
                 f"{printable(str(target))}: two outputs have the same name.\n"
@@ -63,7 +63,7 @@ class Outputs:
         # Beside what a link points to: the link stays one.
         unused = f".{target.name[:40]}.{secrets.token_hex(8)}.part"
         temporary = target.resolve().with_name(unused)
-        # Known before it exists: an interruption at any moment must not leave it behind.
+        # Listed before it exists, so that an interruption at any moment does not leave it behind.
         self._staged[target] = temporary
         try:
             os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -71,14 +71,11 @@ class Outputs:
             del self._staged[target]
             # The temporary name means nothing to the reader of the message.
             raise type(error)(error.errno, error.strerror, str(target)) from None
-        return target
+        return temporary
 
     def staged(self, path: str | Path) -> Path:
-        """Where a reserved file is being written, for code that wants a path and not a stream."""
-        target = Path(path)
-        if target not in self._staged:
-            self.reserve(target)
-        return self._staged[target]
+        """Where a file is written until it is put in place, for code that wants a path."""
+        return self._staged.get(Path(path)) or self.reserve(path)
 
     @contextlib.contextmanager
     def open(self, path: str | Path) -> Iterator[BinaryIO]:

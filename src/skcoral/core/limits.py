@@ -11,16 +11,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from skcoral.exceptions import InvalidArgumentError, TooLargeError
 
 MB = 2**20
 _PREFIX = "CORAL_MAX_"
-#: Bytes that any file may unpack to: what they take does no harm, whatever the file.
+#: Bytes that any file may unpack to, however small it is: so few do no harm.
 _HARMLESS = 64 * MB
-#: What there is too much of, and what to do besides raising the limit.
+#: For each limit what is said of an amount beyond it, and what to do besides raising the limit.
 _REFUSALS = {
     "columns": ("there are {} columns", "Use fewer columns."),
     "variables": ("there are {} variables", "Use fewer columns."),
@@ -67,9 +67,10 @@ class Limits:
     bytes: int = 8 * 1024 * MB
     seconds: float = 3600.0
 
-    # Fixed, as there is another way: cells of a workbook, memory of the process that reads it,
-    # characters of a row (30 in each of 100,000 columns; text is read in blocks of that size), and
-    # how many times its size a file may unpack to (eight bytes for each value of a Parquet file).
+    # Not set by the environment, because another format of the same table has no such limit: cells
+    # of a workbook, memory of the process that reads it, bytes of a row (30 in each of 100,000
+    # columns; text is read in blocks of that size), and how many times its size a file may unpack
+    # to (counting eight bytes for each value of a Parquet file).
     sheet_cells: ClassVar[int] = 10_000_000
     workbook_memory: ClassVar[int] = 1536 * MB
     record_bytes: ClassVar[int] = 3 * MB
@@ -86,26 +87,23 @@ class Limits:
         ``label`` is the file; ``what`` and ``advice`` replace the usual words.
         """
         allowed = getattr(self, name)
-        if amount > allowed:
-            given, limit = shown(name, amount), shown(name, allowed)
-            usual, remedy = _REFUSALS[name]
-            what = what or usual.format(f"more than {given}" if given == limit else given)
-            advice = f"{advice or remedy} {self.remedy(name)}".strip()
-            raise TooLargeError(f"{label}: {what}, and the limit is {limit}.\n{advice}")
+        if amount <= allowed:
+            return
+        given, limit = in_units(name, amount), in_units(name, allowed)
+        usual, remedy = _REFUSALS[name]
+        what = what or usual.format(f"more than {given}" if given == limit else given)
+        raised, more = name.removeprefix("whole_"), ""
+        if self == VISITOR:
+            more = "Use the command instead: coral fit takes more."
+        elif raised in self.__dict__:
+            more = f"A higher limit: {_PREFIX}{raised.upper()}=NUMBER in the environment."
+        advice = f"{advice or remedy} {more}".strip()
+        raise TooLargeError(f"{label}: {what}, and the limit is {limit}.\n{advice}")
 
     def check_ratio(self, unpacked: int, packed: int, label: str) -> None:
-        """Refuse what unpacks to many times its size; few megabytes may, whatever their source."""
+        """Refuse a file that unpacks to many times its size, unless to a few megabytes only."""
         if unpacked > _HARMLESS:
             self.check("unpacked_ratio", unpacked // max(packed, 1), label)
-
-    def remedy(self, name: str) -> str:
-        """How the limit is raised, or where there is more room."""
-        if self == VISITOR:
-            return "Use the command instead: coral fit takes more."
-        name = name.removeprefix("whole_")
-        if name not in self.__dict__:
-            return ""
-        return f"A higher limit: {_PREFIX}{name.upper()}=NUMBER in the environment."
 
 
 #: What a visitor of a shared server, who cannot raise a limit, may bring.
@@ -115,40 +113,24 @@ _chosen: ContextVar[Limits | None] = ContextVar("limits", default=None)
 
 
 def current() -> Limits:
-    """The limits in force: those of :func:`use`, or the usual ones and the environment's.
-
-    Examples
-    --------
-    >>> current().columns
-    100000
-    """
-    given = {f.name: os.environ.get(_PREFIX + f.name.upper()) for f in fields(Limits)}
-    return _chosen.get() or replace(
-        Limits(), **{n: _amount(n, text) for n, text in given.items() if text is not None}
-    )
-
-
-def _amount(name: str, text: str) -> Any:
-    """A limit that is given as text."""
-    value = 0.0
-    with suppress(ValueError):
-        value = float(text)
-    if not value > 0:
-        variable = f"{_PREFIX}{name.upper()}"
-        raise InvalidArgumentError(f"{variable} must be a number above 0 (1e6), got {text!r}.")
-    return value if name == "seconds" or value == float("inf") else int(value)
+    """The limits in force: those of :func:`use`, or the defaults and the environment's."""
+    given: dict[str, Any] = {}
+    for name in (f.name for f in fields(Limits)):
+        text, value = os.environ.get(_PREFIX + name.upper()), 0.0
+        if text is None:
+            continue
+        with suppress(ValueError):
+            value = float(text)
+        if not value > 0:
+            variable = f"{_PREFIX}{name.upper()}"
+            raise InvalidArgumentError(f"{variable} must be a number above 0 (1e6), got {text!r}.")
+        given[name] = value if name == "seconds" or value == float("inf") else int(value)
+    return _chosen.get() or Limits(**given)
 
 
 @contextmanager
 def use(limits: Limits) -> Iterator[None]:
-    """Put other limits in force for what is opened in the block.
-
-    Examples
-    --------
-    >>> with use(VISITOR):
-    ...     current().columns
-    5000
-    """
+    """Put other limits in force for what is opened in the block."""
     token = _chosen.set(limits)
     try:
         yield
@@ -156,12 +138,12 @@ def use(limits: Limits) -> Iterator[None]:
         _chosen.reset(token)
 
 
-def shown(name: str, amount: float) -> str:
-    """An amount in words, in the unit of its limit.
+def in_units(name: str, amount: float) -> str:
+    """An amount as text, in the unit of its limit.
 
     Examples
     --------
-    >>> shown("columns", 5000), shown("bytes", 2**21), shown("seconds", 60)
+    >>> in_units("columns", 5000), in_units("bytes", 2**21), in_units("seconds", 60)
     ('5,000', '2 MB', '60 s')
     """
     if name.endswith("seconds"):
@@ -187,12 +169,12 @@ def read_file(path: str | os.PathLike[str], label: str) -> bytes:
 
 
 class Clock:
-    """Tells when reading has taken longer than the limit allows."""
+    """The time that reading has taken since its start."""
 
     def __init__(self, limits: Limits, label: str) -> None:
         self.limits, self.label = limits, label
         self.start = time.monotonic()
 
     def check(self) -> None:
-        """Refuse to go on after the limit."""
+        """Refuse to go on after the limit of seconds."""
         self.limits.check("seconds", time.monotonic() - self.start, self.label)

@@ -22,7 +22,7 @@ from skcoral.core.arrays import (
     to_device,
     to_host,
 )
-from skcoral.core.criteria import CRITERIA, Criterion
+from skcoral.core.criteria import CRITERIA, Criterion, off
 from skcoral.core.deficiency import Deficiency, deficiency_of
 from skcoral.core.linalg import regular_factor
 from skcoral.core.lowrank import FactoredCorrelation
@@ -185,15 +185,12 @@ def check_semidefinite(
             return Matrix(regular, check_names(None, len(regular)), None, R)
     matrix, eps = square_matrix(R, "R", InvalidCorrelationError)
     labels = check_names(frame_names(R) if names is None else names, len(matrix))
-    check_finite(matrix, labels, "R", InvalidCorrelationError)
     rounding = max(SYMMETRY_TOL, 16 * eps)
-    check_symmetric(matrix, labels, "R", InvalidCorrelationError, rounding)
-    _check_unit_diagonal(matrix, labels, rounding)
-    out = 0.5 * (matrix + matrix.T)
+    out = symmetric(matrix, labels, "R", InvalidCorrelationError, rounding)
+    _check_unit_diagonal(out, labels, rounding)
     np.fill_diagonal(out, 1.0)
-    excess = np.abs(out)
-    if excess.max() > 1.0 + rounding:
-        i, j = _largest_entry(excess)
+    i, j = _largest_entry(np.abs(out))
+    if abs(out[i, j]) > 1.0 + rounding:
         raise InvalidCorrelationError(
             f"Correlations lie in [-1, 1], but that of `{labels[i]}` and `{labels[j]}` is "
             f"{out[i, j]:.12g}."
@@ -245,8 +242,10 @@ def frame_names(R: Any) -> list[str] | None:
     return labels
 
 
-def square_matrix(value: Any, what: str, error: type[CoralError]) -> tuple[Array, float]:
-    """A square array of numbers, with the rounding unit of the type it came in."""
+def square_matrix(
+    value: Any, what: str, error: type[CoralError], p: int | None = None
+) -> tuple[Array, float]:
+    """A square array of numbers (p by p if given), with the rounding unit of its given type."""
     matrix, eps = float_array(value, what, error)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
         came = f"an array of shape {matrix.shape}" if matrix.ndim else shown_value(value)
@@ -257,40 +256,40 @@ def square_matrix(value: Any, what: str, error: type[CoralError]) -> tuple[Array
             else ""
         )
         raise error(f"{what} must be a square matrix, got {came}.{hint}")
+    if p is not None and len(matrix) != p:
+        raise error(
+            f"{what} must be {p} by {p}, one row and one column per variable; got shape "
+            f"{matrix.shape}."
+        )
     return matrix, eps
 
 
-def check_finite(matrix: Array, names: Sequence[str], what: str, error: type[CoralError]) -> None:
-    """Refuse NaN and infinity, by the names of the pair."""
-    finite = np.isfinite(matrix)
-    if finite.all():
-        return
-    bad = np.argwhere(~finite)
-    i, j = bad[0]
-    empty = [names[int(k)] for k in np.flatnonzero(~finite.any(axis=1))]
-    hint = (
-        f"Nothing at all is known about {listing(empty)}: a constant column? Drop it."
-        if empty
-        else "Fill it in, or drop one of the two."
-    )
-    raise error(
-        f"{what} must be finite; {len(bad)} of its entries {'is' if len(bad) == 1 else 'are'} not, "
-        f"the first between `{names[i]}` and `{names[j]}` ({matrix[i, j]}). {hint}"
-    )
-
-
-def check_symmetric(
+def symmetric(
     matrix: Array, names: Sequence[str], what: str, error: type[CoralError], tolerance: float
-) -> None:
-    """Refuse a matrix whose two halves differ, by the names of the pair."""
+) -> Array:
+    """The mean of a finite matrix and its transpose; refuse, by names, what is not symmetric."""
+    bad = np.argwhere(~np.isfinite(matrix))
+    if len(bad):
+        i, j = bad[0]
+        empty = [names[int(k)] for k in np.flatnonzero(~np.isfinite(matrix).any(axis=1))]
+        hint = (
+            f"Nothing at all is known about {listing(empty)}: a constant column? Drop it."
+            if empty
+            else "Fill it in, or drop one of the two."
+        )
+        raise error(
+            f"{what} must be finite; {len(bad)} of its entries {'is' if len(bad) == 1 else 'are'} "
+            f"not, the first between `{names[i]}` and `{names[j]}` ({matrix[i, j]}). {hint}"
+        )
     difference = np.abs(matrix - matrix.T)
-    if difference.max() > tolerance * np.abs(matrix).max():
-        i, j = _largest_entry(difference)
+    i, j = _largest_entry(difference)
+    if difference[i, j] > tolerance * np.abs(matrix).max():
         raise error(
             f"{what} must be symmetric; between `{names[i]}` and `{names[j]}` it has "
             f"{matrix[i, j]:.9g} one way and {matrix[j, i]:.9g} the other. Fill in both halves "
             "alike."
         )
+    return np.asarray(0.5 * matrix + 0.5 * matrix.T)
 
 
 def _check_unit_diagonal(matrix: Array, names: Sequence[str], tolerance: float) -> None:
@@ -324,20 +323,11 @@ def check_pair_weights(pair_weights: Any, names: Sequence[str]) -> Array:
     The diagonal of the input says nothing about pairs and is ignored.
     """
     given = in_order(pair_weights, (names, names), "pair_weights")
-    W, eps = square_matrix(given, "pair_weights", InvalidArgumentError)
-    p = len(names)
-    if W.shape != (p, p):
-        raise InvalidArgumentError(
-            f"pair_weights must be {p} by {p}, one weight per pair of variables, "
-            f"got shape {W.shape}."
-        )
-    W = W.copy()
-    np.fill_diagonal(W, 0.0)
-    check_finite(W, names, "pair_weights", InvalidArgumentError)
+    W, eps = square_matrix(given, "pair_weights", InvalidArgumentError, len(names))
     tolerance = max(SYMMETRY_TOL, 16 * eps)
-    check_symmetric(W, names, "pair_weights", InvalidArgumentError, tolerance)
-    if W.min() < 0.0:
-        i, j = _largest_entry(-W)
+    W = symmetric(off(W), names, "pair_weights", InvalidArgumentError, tolerance)
+    i, j = _largest_entry(-W)
+    if W[i, j] < 0.0:
         raise InvalidArgumentError(
             f"pair_weights must not be negative; that of `{names[i]}` and `{names[j]}` "
             f"is {W[i, j]:.6g}."
@@ -348,4 +338,4 @@ def check_pair_weights(pair_weights: Any, names: Sequence[str]) -> Array:
             f"pair_weights reach {W.max():.3g}, where their squares leave the range of floating "
             "point; only their ratios matter, so divide them by their largest."
         )
-    return np.asarray(0.5 * (W + W.T), dtype=np.float64)
+    return W

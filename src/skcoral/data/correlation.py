@@ -18,13 +18,7 @@ from skcoral.core.arrays import Array, Frozen
 from skcoral.core.deficiency import Deficiency
 from skcoral.core.linalg import correlation_of_covariance
 from skcoral.core.lowrank import FactoredCorrelation
-from skcoral.core.problem import (
-    Matrix,
-    check_finite,
-    check_semidefinite,
-    check_symmetric,
-    square_matrix,
-)
+from skcoral.core.problem import Matrix, check_semidefinite, square_matrix, symmetric
 from skcoral.core.validation import listing
 from skcoral.data.moments import SMALLEST_SPREAD, Moments
 from skcoral.data.wide import RowMoments, deficiency_of_rows
@@ -335,13 +329,8 @@ def _covariance(covariance: Any, Z: Array, names: tuple[str, ...]) -> tuple[Arra
     else:
         estimated = covariance(Z)
     what = f"The matrix of {_name_of(covariance)}"
-    C, _ = square_matrix(estimated, what, InvalidCorrelationError)
-    if C.shape != (len(names), len(names)):
-        raise InvalidCorrelationError(
-            f"{what} must be {len(names)} × {len(names)}, one row per column; got {C.shape}."
-        )
-    check_finite(C, names, what, InvalidCorrelationError)
-    check_symmetric(C, names, what, InvalidCorrelationError, 1e-6)
+    C, _ = square_matrix(estimated, what, InvalidCorrelationError, len(names))
+    C = symmetric(C, names, what, InvalidCorrelationError, 1e-6)
     if not (np.diag(C) > 0.0).all():
         raise InvalidCorrelationError(f"{what} has a variance that is not positive.")
     return C, centre
