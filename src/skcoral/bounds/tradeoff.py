@@ -34,6 +34,7 @@ from skcoral.core.arrays import (
     Array,
     cholesky_or_none,
     inner,
+    library,
     norm,
     plus_diagonal,
     solve_lower,
@@ -82,7 +83,7 @@ def at_point(kappa: Array, short: Any, H: Any, defect: Any) -> Any:
     pull, stretch = short * (2.0 * kappa), defect * H
     if isinstance(defect, Enclosure):
         return pull.total() + stretch.total()
-    return float(pull.sum()) + float(stretch.sum())
+    return float(pull.sum()) + float(library(stretch).sum(stretch))
 
 
 @dataclass(frozen=True)
