@@ -9,7 +9,7 @@ A result says no more than its certificate proves.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from skcoral.core.results import (
     Status,
     Threshold,
 )
-from skcoral.core.solution import Budget, Floors, Solution
+from skcoral.core.solution import Answer, Budget, Floors, Solution
 from skcoral.core.tolerances import (
     EXACT_TOL,
     FLOOR_TOL,
@@ -93,23 +93,16 @@ def _reported(problem: Problem, solution: Solution) -> Decorrelation:
     """The result as the numbers of the solver have it, before its status."""
     kind, more = _type_of(problem, solution)
     exact = solution.certificate.is_exact
+    shared = {f.name: getattr(solution, f.name) for f in fields(Answer)}
+    shared["lower_bound"] = max(min(solution.lower_bound, solution.objective), 0.0)
     result = kind(
-        T=solution.T,
-        correlation=solution.correlation,
-        fidelity=solution.fidelity,
-        rho_min=solution.rho_min,
         criterion=problem.settings.criterion,
-        objective=solution.objective,
-        lower_bound=max(min(solution.lower_bound, solution.objective), 0.0),
         prices=np.zeros(len(solution.rho_min)),
         weights=solution.slopes if exact else 0.5 * solution.slopes,
         status="best_found" if solution.converged else "not_converged",
         names=problem.matrix.names,
-        certificate=solution.certificate,
-        n_iter=solution.n_iter,
         pair_weights=problem.settings.pair_weights,
-        goal=solution.goal,
-        unique=solution.unique,
+        **shared,
         **more,
     )
     return result if exact else replace(result, prices=prices_of(result, solution.slopes))

@@ -14,7 +14,7 @@ from skcoral.core.curve import Frontier as Frontier
 from skcoral.core.display import Drawn, Fidelities
 from skcoral.core.linalg import largest_residuals
 from skcoral.core.lowrank import LowRankTransform, welch
-from skcoral.core.solution import Certificate, Floors, Goal, SupportSearch, VifLimit
+from skcoral.core.solution import Answer, Certificate, SupportSearch, VifLimit
 from skcoral.core.validation import listing
 
 if TYPE_CHECKING:
@@ -153,8 +153,8 @@ class SingularThreshold(Threshold):
     """The largest common floor at which the sum of squares has the least value of the rank."""
 
 
-@dataclass(frozen=True, eq=False)
-class Decorrelation(Fidelities, _Transformation):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Decorrelation(Fidelities, _Transformation, Answer):
     """A transformation ``T`` with its guarantee and the proof of its optimality.
 
     Attributes
@@ -220,23 +220,13 @@ class Decorrelation(Fidelities, _Transformation):
     ('optimal', 0.082964, True)
     """
 
-    T: Any
-    correlation: Any
-    fidelity: Array
-    rho_min: Array
     criterion: Criterion
-    objective: float
-    lower_bound: float
     prices: Array
     weights: Array
     status: Status
     names: tuple[str, ...]
-    certificate: Certificate
-    n_iter: int
     pair_weights: Array | None = None
     anchors: Array | None = None
-    goal: Goal = field(default_factory=Floors)
-    unique: bool = True
     notes: Notes = field(default_factory=Notes)
     R: Array | None = None
     on_rows: Measured | None = None
@@ -305,7 +295,7 @@ class Decorrelation(Fidelities, _Transformation):
         )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SingularDecorrelation(Decorrelation):
     """An answer for a matrix whose rank is below the number of variables.
 
@@ -335,7 +325,7 @@ class SingularDecorrelation(Decorrelation):
         return self.reason
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class RestrictedDecorrelation(Decorrelation):
     """An answer with restricted coefficients: exact zeros off a support, or bounds.
 

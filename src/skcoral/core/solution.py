@@ -100,21 +100,31 @@ class SupportSearch(Frozen):
     bounds_bind: bool = False  #: Whether a bound on a coefficient binds.
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """A feasible transformation, its dual point, and the bound as the solver evaluated it."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Answer:
+    """A feasible transformation, its dual point, and the bound that this proves.
+
+    These fields a solution and the result made from it have in common; see
+    :class:`skcoral.core.results.Decorrelation`.
+    """
 
     T: Any  # in main memory, as `correlation`; of wide tables as factors
     correlation: Any
     fidelity: Array
     rho_min: Array
     objective: float
-    lower_bound: float  # what the dual point proves to be the least
+    lower_bound: float
     certificate: Certificate
     n_iter: int
+    goal: Goal = field(default_factory=Floors)
+    unique: bool = True
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Solution(Answer):
+    """What a solver returns, with the bound as the solver evaluated it."""
+
     slopes: Array  # of the bound by the floors; in the exact regime the weights of the mean
     converged: bool = True  # before the last step that was allowed
     room: float = 0.0  # in the exact regime, by how much the fidelities could be larger
-    unique: bool = True  # whether ties were broken
-    goal: Goal = field(default_factory=Floors)
     search: SupportSearch = field(default_factory=SupportSearch)
