@@ -83,7 +83,7 @@ def test_what_is_taken_away_repeats_the_floors(sites, tmp_path, monkeypatch, cap
     problem = pose(source, request_of(settings))
     fit = problem.data.fit(arguments(problem, settings), groups="site")
     (tmp_path / "m.json").write_text(model_json(fit.model))
-    assert fit.model.confidence_.about in exports.page(problem, fit, command="").decode()
+    assert fit.model.confidence_.about in exports.page(fit, "").decode()
     words = shlex.split(exports.command(problem, settings, ending="csv"))[1:]
     assert cli.main([*words, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

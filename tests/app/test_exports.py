@@ -62,7 +62,7 @@ def test_model_and_report(source, tmp_path):
     fit = fitted(problem, settings)
     path.write_text(model_json(fit.model))
     assert np.array_equal(load_model(path).T_, fit.model.T_)
-    html = exports.page(problem, fit, command="coral fit x").decode()
+    html = exports.page(fit, "coral fit x").decode()
     assert fit.measured.headline() in html
     assert "coral fit x" in html
     assert "1 row with missing values is not used" in html
@@ -71,8 +71,9 @@ def test_model_and_report(source, tmp_path):
 def test_transformation_file(source):
     settings = MODES[0]
     problem = pose(source, request_of(settings))
-    result = fitted(problem, settings).model.result_
-    data = io.BytesIO(exports.matrix_file(problem, result.T))
+    fit = fitted(problem, settings)
+    result = fit.model.result_
+    data = io.BytesIO(exports.matrix_file(fit, "csv"))
     found = pd.read_csv(data, index_col=0)
     assert np.allclose(found.to_numpy(), result.T, rtol=1e-14, atol=0)
     assert list(found.index) == list(found.columns) == list(result.names)
@@ -95,7 +96,7 @@ def test_the_command_writes_what_is_downloaded(folder, source, settings, ending,
     assert told["objective"] == pytest.approx(fit.model.result_.objective, abs=1e-7)
     read = READERS[ending]
     made = read(folder / f"decorrelated.{ending}")
-    pd.testing.assert_frame_equal(read(io.BytesIO(exports.decorrelated(fit, ending=ending))), made)
+    pd.testing.assert_frame_equal(read(io.BytesIO(exports.table_file(fit, ending))), made)
     assert (folder / "report.html").exists()
 
 
@@ -115,7 +116,7 @@ def test_example_command_starts_from_nothing(tmp_path, monkeypatch, capsys, wine
 def test_file_names_are_safe(mine):
     data = mine.to_csv(index=False).encode()
     odd = sources.read_file(data, "../../a b<c>.csv", key="k")
-    stem = exports.file_stem(pose(odd, request_of(Settings(without=("w",)))))
+    stem = exports.file_stem(odd.opened.table.label)
     assert re.fullmatch(r"[\w-]+", stem)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import streamlit as st
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -19,26 +20,6 @@ from skcoral.exceptions import (
     SingularCorrelationWarning,
 )
 
-_STYLE = """<style>
-.stMainBlockContainer {padding-top: 3.5rem; padding-bottom: 4rem}
-.stMainBlockContainer h2 {font-size: 1.75rem; padding: 0 0 0.25rem}
-[data-testid="stMetricValue"] {font-size: 1.75rem}
-/* Where columns stand below each other, the verdict follows the slider and its figures. */
-@media (max-width: 640px) {
-  [data-testid="stMetricValue"] {font-size: 1.1rem}
-  .st-key-level [data-testid="stMetric"] label p {font-size: 0.7rem}
-  .st-key-answer > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] {
-    flex-flow: column nowrap; gap: 1rem;
-    & > [data-testid="stColumn"] {display: contents}
-    & > [data-testid="stColumn"] > [data-testid="stVerticalBlock"] {display: contents}
-    & :has(> .st-key-verdict) {order: 1}
-    & :has(> .st-key-curve) {order: 2}
-    & :has(> .st-key-bars) {order: 3}
-    & :has(> .st-key-choices) {order: 4}
-  }
-}
-</style>"""
-
 
 def main() -> None:
     """Show the page."""
@@ -49,7 +30,7 @@ def main() -> None:
     # The page itself says what holds; the server's log need not.
     for kind in (ConfidenceWarning, NotCertifiedWarning, SingularCorrelationWarning):
         warnings.filterwarnings("ignore", category=kind)
-    st.html(_STYLE)
+    st.html(Path(__file__).with_name("style.css"))
     st.header("CORAL: move the floor and watch", anchor=False)
     st.caption(
         "Constrained Oblique Rotation with Anchored Loadings: outputs stay close to their own "

@@ -98,9 +98,9 @@ def check_mode(problem: Problem, mode: str) -> None:
         )
 
 
-def doubts(problem: Problem) -> list[str]:
+def doubts(data: Dataset) -> list[str]:
     """How the data may have been misread: cells and columns left out, and what was assumed."""
-    return problem.data.doubts("To use one, add it to the variables in the side panel.", "empty")
+    return data.doubts("To use one, add it to the variables in the side panel.", "empty")
 
 
 def arguments(problem: Problem, settings: Settings) -> dict[str, Any]:

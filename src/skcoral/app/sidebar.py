@@ -63,17 +63,18 @@ def _choose_source() -> Source:
         return wine
     data = file.getvalue()
     names = remember(("sheets", file.file_id), lambda: sheets(data, file.name))
-    sheet = _choose_sheet(names, file.file_id) if len(names) > 1 else None
+    sheet = None
+    if len(names) > 1:
+        chosen = st.selectbox(
+            "Sheet",
+            ["", *names],
+            format_func=lambda name: name or "the first with a table",
+            key=f"sheet_{file.file_id}",
+        )
+        sheet = chosen or None
     key = f"{file.file_id} {sheet or ''}"
     uploaded: Source = remember_table(key, lambda: read_file(data, file.name, key=key, sheet=sheet))
     return uploaded
-
-
-def _choose_sheet(names: tuple[str, ...], file: str) -> str | None:
-    """Which sheet of a workbook to read."""
-    first = "the first with a table"
-    chosen = st.selectbox("Sheet", [first, *names], key=f"sheet_{file}")
-    return None if chosen == first and chosen not in names else chosen
 
 
 def _preview(source: Source) -> None:

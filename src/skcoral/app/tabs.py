@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -93,16 +94,12 @@ def _downloads(problem: Problem, fit: Fit, chosen: dict[str, Any]) -> None:
     is_table = problem.source.has_rows
     left, right = st.columns(2)
     name = left.radio("Format of tables", list(exports.FORMATS), horizontal=True, key="format")
-    ending, mime = exports.FORMATS[name]
+    ending = exports.FORMATS[name]
     scale = "unit"
     if is_table:
-        scale = right.radio(
-            "Outputs",
-            ["unit", "original"],
-            format_func={"unit": "standardised", "original": "in the units of their sources"}.get,
-            horizontal=True,
-            key="scale",
-        )
+        units = {"unit": "standardised", "original": "in the units of their sources"}
+        how: dict[str, Any] = {"format_func": units.get, "horizontal": True, "key": "scale"}
+        scale = right.radio("Outputs", list(units), **how)
     command = exports.command(problem, current(), ending=ending, scale=scale)
 
     def again() -> Fit:
@@ -110,41 +107,20 @@ def _downloads(problem: Problem, fit: Fit, chosen: dict[str, Any]) -> None:
         sure = getattr(fit.model, "confidence_", None)
         return problem.data.fit(chosen | {"output_scale": scale}, groups=fit.groups, raised=sure)
 
-    files: dict[str, tuple[Callable[[], bytes], str, str]] = {}
-    if is_table:
-        files = {
-            "Decorrelated table": (
-                lambda: exports.decorrelated(again(), ending=ending),
-                f"decorrelated.{ending}",
-                mime,
-            ),
-            "Model (JSON)": (
-                lambda: model_json(again().model).encode(),
-                "model.json",
-                "application/json",
-            ),
-            "Report (HTML)": (
-                lambda: exports.page(problem, again(), command=command),
-                "report.html",
-                "text/html",
-            ),
-        }
-    files["Transformation T"] = (
-        lambda: exports.matrix_file(problem, fit.model.T_, ending=ending),
-        f"T.{ending}",
-        mime,
-    )
+    stem = exports.file_stem(problem.data.table.label)
+
+    def offer(label: str, file: str, make: Callable[[], bytes]) -> None:
+        # Made when it is clicked, and the page stays as it is.
+        how: dict[str, Any] = {"file_name": f"{stem}-{file}", "mime": mimetypes.guess_type(file)[0]}
+        st.download_button(label, make, on_click="ignore", key=f"get {label}", **how)
+
     with st.container(horizontal=True):
-        for label, (make, file, kind) in files.items():
-            # Made when it is clicked, and the page stays as it is.
-            st.download_button(
-                label,
-                make,
-                file_name=f"{exports.file_stem(problem)}-{file}",
-                mime=kind,
-                on_click="ignore",
-                key=f"get {label}",
-            )
+        if is_table:
+            table = f"decorrelated.{ending}"
+            offer("Decorrelated table", table, lambda: exports.table_file(again(), ending))
+            offer("Model (JSON)", "model.json", lambda: model_json(again().model).encode())
+            offer("Report (HTML)", "report.html", lambda: exports.page(again(), command))
+        offer("Transformation T", f"T.{ending}", lambda: exports.matrix_file(fit, ending))
     if not is_table:
         st.caption("Table, model and report need the rows; here is only a correlation matrix.")
     st.markdown("**The same as a command**")

@@ -137,7 +137,7 @@ def _say(problem: Problem, fit: Fit, chosen: dict[str, Any]) -> None:
     plain_case = result.is_certified and result.notes.is_about_rows and not fit.measured.rises
     certificate, *told = sentences.proved(result)
     told += [*problem.data.choices(), sentences.unfloored(result, chosen.get("rho_min"))]
-    doubtful = doubts(problem)
+    doubtful = doubts(problem.data)
     body = f"**{plain(fit.measured.headline())}**\n\n{plain(certificate)}\n"
     body += "".join(f"\n- {plain(line, 1200)}" for line in told if line)
     certified = st.info if doubtful or problem.deficiency is not None else st.success

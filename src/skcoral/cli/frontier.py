@@ -23,6 +23,7 @@ def frontier(options: Namespace) -> int:
     if csv is not None:
         output_format(csv)
     files = [path for path in (plot, csv) if path is not None]
+    # The names of the files are taken before anything is computed, which may take minutes.
     with all_or_none(options.force, *files) as outputs:
         data = load(options)
         if not floors:
@@ -52,9 +53,9 @@ def frontier(options: Namespace) -> int:
             with outputs.open(plot) as stream:
                 figure.savefig(stream, format=plot.suffix[1:].lower(), dpi=160)
     certified = bool(np.all(curve.gap <= OPTIMAL_GAP * np.maximum(1.0, curve.objective)))
-    told, *proved = curve.summary().splitlines()
-    console.say(told, "green" if certified else "red")
-    console.say_each([" ".join(proved), *notes(data)])
+    headline, *details = curve.summary().splitlines()
+    console.say(headline, "green" if certified else "red")
+    console.say_each([" ".join(details), *notes(data)])
     columns = (
         (number(rho, 6) for rho in curve.rho_min),
         map(short, curve.objective),

@@ -39,7 +39,7 @@ def inspect(options: Namespace) -> int:
     """Tell what a table holds and what decorrelation can do for it."""
     data = load(options)
     record = _overview(data)
-    # Dependent columns have no exact decorrelation, and so no threshold.
+    # Dependent columns cannot be decorrelated exactly, so that they have no threshold.
     th = None if data.estimate.deficiency is not None else data.threshold
     record |= _dependence(data) if th is None else _regular(data, th)
     record |= _floors(data, options)
@@ -122,36 +122,30 @@ def _floors(data: Dataset, options: Namespace) -> dict[str, Any]:
 
 
 def _overview(data: Dataset) -> dict[str, Any]:
-    used = set(data.names)
-    columns = data.content.columns
-    record = record_of(data)
-    return {
-        **record,
-        "is_matrix": data.matrix is not None,
-        "rows": None if data.matrix is not None else data.content.n_rows,
+    """What the file holds, column by column, and its strongest correlations."""
+    used, is_matrix, record = set(data.names), data.matrix is not None, record_of(data)
+    pairs = [] if is_large(data) else strongest_pairs(data.estimate.R, 5)
+    return record | {
+        "is_matrix": is_matrix,
+        "rows": None if is_matrix else data.content.n_rows,
         "complete_rows": record["rows"],
         "columns": [
             {"name": c.name, "kind": c.kind, "missing": c.n_missing, "used": c.name in used}
-            for c in columns
+            for c in data.content.columns
         ],
         "strongest_pairs": [
-            {"pair": [data.names[i], data.names[j]], "correlation": value}
-            for i, j, value in strongest_pairs(data.estimate.R, 5)
-        ]
-        if not is_large(data)
-        else [],
+            {"pair": [data.names[i], data.names[j]], "correlation": value} for i, j, value in pairs
+        ],
     }
 
 
 def _show(record: dict[str, Any], data: Dataset, th: Threshold | None) -> None:
-    used = len(data.names)
-    size = f": {used} variables, their correlation matrix."
+    """Print what was read, what is possible, and last the recommendation."""
+    size = f"{len(data.names)} variables, their correlation matrix"
     if data.matrix is None:
-        size = (
-            f": {console.counted(record['rows'], 'row')}, {len(record['columns'])} columns, "
-            f"{used} of them variables."
-        )
-    console.say(f"{record['file']}{size}", "bold")
+        rows = console.counted(record["rows"], "row")
+        size = f"{rows}, {len(record['columns'])} columns, {len(data.names)} of them variables"
+    console.say(f"{record['file']}: {size}.", "bold")
     console.say_each(_remarks(data))
     pairs = "; ".join(
         f"{' – '.join(map(shortened, item['pair']))} {item['correlation']:+.3f}"
@@ -161,29 +155,27 @@ def _show(record: dict[str, Any], data: Dataset, th: Threshold | None) -> None:
     console.say_each([" ".join(filter(None, [pairs and f"Strongest pairs: {pairs}.", condition]))])
     if th is None:
         console.say(f"No exact decorrelation. {record['reason']}", "red")
-        _show_floors(record, data)
-        return
+    else:
+        _show_exact(record, th)
+    _show_floors(record, data)
+
+
+def _show_exact(record: dict[str, Any], th: Threshold) -> None:
+    """Print ρ★, what other exact methods keep, and the variables with the highest VIF."""
     say_threshold(th)
     console.say("")
-    console.table(
-        ("exact method", "weakest", "mean fidelity"),
-        [
-            (name, number(f["min_fidelity"]), number(f["mean_fidelity"]))
-            for name, f in record["methods"].items()
-        ],
-    )
-    vif = sorted(record["vif"].items(), key=lambda item: -item[1])
+    methods = [
+        (name, number(f["min_fidelity"]), number(f["mean_fidelity"]))
+        for name, f in record["methods"].items()
+    ]
+    console.table(("exact method", "weakest", "mean fidelity"), methods)
     console.say("")
-    console.table(
-        ("highest VIF", "VIF", "weight in ρ★"),
-        [
-            (name, f"{v:.2f}", weight_text(th.weights[data.names.index(name)]))
-            for name, v in vif[:_SHOWN]
-        ],
-    )
+    weights = dict(zip(th.names, map(weight_text, th.weights), strict=True))
+    vif = sorted(record["vif"].items(), key=lambda item: -item[1])
+    rows = [(name, f"{v:.2f}", weights[name]) for name, v in vif[:_SHOWN]]
+    console.table(("highest VIF", "VIF", "weight in ρ★"), rows)
     if len(vif) > _SHOWN:
         console.say(f"and {len(vif) - _SHOWN} more (--json lists all).")
-    _show_floors(record, data)
 
 
 def _show_floors(record: dict[str, Any], data: Dataset) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from argparse import Namespace
+from operator import attrgetter
 
 from skcoral.cli import console
 from skcoral.cli.outputs import all_or_none, check_ending
@@ -15,7 +17,7 @@ def reproduce(options: Namespace) -> int:
     from skcoral import paper
 
     table, output = options.table, options.output
-    number = whole_number(table)
+    number = whole_number(table)  # tables have labels, and numbers in the order of the paper
     if number is not None and 1 <= number <= len(paper.TABLES):
         table = paper.TABLES[number - 1]
     check_ending(output, (".md",), "the comparison")
@@ -25,20 +27,12 @@ def reproduce(options: Namespace) -> int:
         if output is not None:
             outputs.write_text(output, comparison.to_markdown())
     status = NOT_CERTIFIED if comparison.counts.get("unexplained") else OK
-    for label in dict.fromkeys(row.table for row in comparison.rows):
-        rows = [row for row in comparison.rows if row.table == label]
-        console.table(
-            (label, "paper", "ours", "verdict"),
-            [
-                (
-                    f"{row.row}, {row.column}",
-                    row.paper,
-                    row.ours if isinstance(row.ours, str) else f"{row.ours:.6g}",
-                    row.verdict,
-                )
-                for row in rows
-            ],
-        )
+    for label, rows in itertools.groupby(comparison.rows, attrgetter("table")):
+        cells = []
+        for row in rows:
+            ours = row.ours if isinstance(row.ours, str) else f"{row.ours:.6g}"
+            cells.append((f"{row.row}, {row.column}", row.paper, ours, row.verdict))
+        console.table((label, "paper", "ours", "verdict"), cells)
         console.say("")
     console.say(f"{comparison.verdicts}; {comparison.seconds:.1f} s.")
     console.written(filter(None, [output]))

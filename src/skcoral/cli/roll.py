@@ -16,30 +16,22 @@ from skcoral.exceptions import InvalidTableError
 from skcoral.show import sentences
 from skcoral.workflow.rolling import RollingPass
 
-_AS_GIVEN = (
-    "step",
-    "lag",
-    "min_rows",
-    "halflife",
-    "expanding",
-    "criterion",
-    "max_vif",
-    "max_correlation",
-)
+_WINDOWS = ("step", "lag", "min_rows", "halflife", "expanding")
+_LIMITS = ("criterion", "max_vif", "max_correlation")
 
 
 def roll(options: Namespace) -> int:
     """Decorrelate a file by rolling windows; the outputs appear together, or not at all."""
-    for path in filter(None, (options.output, options.windows)):
-        check_output(str(path))
     by = list(dict.fromkeys(options.by or ()))
     files = [path for path in (options.output, options.windows) if path is not None]
+    for path in files:
+        check_output(str(path))
     with all_or_none(options.force, *files) as outputs, contextlib.ExitStack() as stack:
         labels = tuple(filter(None, [options.date, *by]))
         data = load(options, labels=labels)
         check_target(options, spelled=spelled)
         n_rows = whole_number(options.window)  # else a span of time
-        settings = {name: getattr(options, name) for name in _AS_GIVEN} | {
+        settings = {name: getattr(options, name) for name in (*_WINDOWS, *_LIMITS)} | {
             "window": options.window if n_rows is None else n_rows,
             "n_jobs": options.jobs,
             "rho_min": floors_by_name(options.rho_min, data.names),
@@ -79,19 +71,20 @@ def _show(run: RollingPass, options: Namespace) -> None:
     counts = (f"{n:,} {kind}" for kind, n in sorted(run.status.items()))
     kinds = ", ".join(counts).replace("_", " ")
     groups = f" in {len(run.groups):,} groups" if options.by else ""
-    told = [
-        f"{run.status.total():,} windows{groups}: {kinds}.",
-        sentences.windows(*run.extremes.values()),
-        f"{run.without.total():,} of {run.n_rows:,} rows have no output: {run.reasons}. "
-        "Their variables are left empty."
-        if run.without
-        else "",
-        _advice(run, options),
-        f"First window refused: {run.first_reason}" if run.first_reason else "",
-        "--exclude NAME leaves a column out of all windows." if run.first_reason else "",
-        *notes(run.data),
-    ]
-    console.say_each(told)
+    console.say_each(
+        [
+            f"{run.status.total():,} windows{groups}: {kinds}.",
+            sentences.windows(*run.extremes.values()),
+            f"{run.without.total():,} of {run.n_rows:,} rows have no output: {run.reasons}. "
+            "Their variables are left empty."
+            if run.without
+            else "",
+            _advice(run, options),
+            f"First window refused: {run.first_reason}" if run.first_reason else "",
+            "--exclude NAME leaves a column out of all windows." if run.first_reason else "",
+            *notes(run.data),
+        ]
+    )
 
 
 def _advice(run: RollingPass, options: Namespace) -> str:

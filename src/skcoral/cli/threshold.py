@@ -46,9 +46,9 @@ def describe_threshold(th: Threshold) -> dict[str, Any]:
 
 def say_threshold(th: Threshold) -> None:
     """Print the threshold and its bounds, and the variables that bind it."""
-    said, *more = th.summary().splitlines()
-    console.say(said, "green" if th.status == "optimal" else "red")
-    console.say_each(more)
+    headline, *details = th.summary().splitlines()
+    console.say(headline, "green" if th.status == "optimal" else "red")
+    console.say_each(details)
 
 
 def weight_text(weight: float) -> str:

@@ -9,6 +9,7 @@ from skcoral.cli.loading import check_made, notes, open_source
 from skcoral.cli.outputs import all_or_none, check_output, destination
 from skcoral.cli.run import OK
 from skcoral.models import load_model
+from skcoral.tables.notes import Outcome
 from skcoral.workflow.fit import write_outputs
 
 
@@ -30,11 +31,11 @@ def transform(options: Namespace) -> int:
                 keep_sources=options.keep_sources,
                 drop_incomplete=options.drop_incomplete,
             )
-    told = notes(data, "dropped" if options.drop_incomplete else "without")
     n_rows = data.content.n_rows - len(data.incomplete)
     done = f"{console.counted(n_rows, 'row')} transformed with {model} ({len(data.names)} columns)."
     headline = "" if measured is None else measured.headline()
     with console.beside(output):
-        console.say_each([done, headline, *told])
+        outcome: Outcome = "dropped" if options.drop_incomplete else "without"
+        console.say_each([done, headline, *notes(data, outcome)])
         console.written([output])
     return OK

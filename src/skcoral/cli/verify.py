@@ -35,20 +35,18 @@ def verify(options: Namespace) -> int:
         return NOT_CERTIFIED
     console.say(f"{options.certificate}: true of {options.file}.", "green")
     result: Any = certificate.result
-    is_threshold = isinstance(result, Threshold)
     claims = {claim.name for claim in verdict.claims}
     how = "proved in ball arithmetic" if options.rigorous else "re-checked, rounding included"
-    told = result.status if is_threshold else sentences.status(result)
-    console.say(f"{console.counted(len(claims), 'claim')}, {how}; status: {told}.")
-    goal: Any = None if is_threshold else result.goal
+    status, least, goal = str(result.status), "the threshold", None
+    if not isinstance(result, Threshold):
+        status, least, goal = sentences.status(result), "the least possible residual", result.goal
+    console.say(f"{console.counted(len(claims), 'claim')}, {how}; status: {status}.")
     if not isinstance(goal, VifLimit):  # of whose residual nothing is claimed
-        least = "the threshold" if is_threshold else "the least possible residual"
         console.say(f"{verdict.lower:.9g} ≤ {least} ≤ {verdict.upper:.9g}")
     if isinstance(goal, Budget | VifLimit):
-        within = "limit on the VIF"
-        if isinstance(goal, Budget):
-            worst = result.criterion == "worst"
-            within = "limit on the largest correlation" if worst else "budget"
+        within = "limit on the VIF" if isinstance(goal, VifLimit) else "budget"
+        if result.criterion == "worst":
+            within = "limit on the largest correlation"
         low, top = result.rho_min.min(), goal.rho_upper
         console.say(f"{low:.9g} ≤ the highest common floor within the {within} ≤ {top:.9g}")
     return OK
