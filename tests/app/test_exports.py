@@ -42,7 +42,7 @@ def source(mine):
 
 MODES = [
     Settings(floor=0.9, without=("w",)),
-    Settings(floor=0.9, weights="w", own=(("a", 0.99),)),
+    Settings(floor=0.9, weights="w", own_floors=(("a", 0.99),)),
     Settings(mode="budget", budget=0.2, covariance="OAS", without=("w", "d")),
     Settings(mode="max_correlation", max_correlation=0.2, without=("w",)),
     Settings(mode="support", floor=0.9, support=0.4, without=("w",)),

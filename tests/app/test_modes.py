@@ -59,7 +59,7 @@ def test_moving_the_floor(open_app, metric, slider, wine):
 OWN = {"alcohol": 0.99, "hue": 0.95}
 #: Settings of the app, those of the estimator, and what the command repeats.
 SAME = [
-    ({"own": tuple(OWN.items()), "floor": 0.8}, {"rho_min": OWN}, "--rho-min alcohol=0.99"),
+    ({"own_floors": tuple(OWN.items()), "floor": 0.8}, {"rho_min": OWN}, "--rho-min alcohol=0.99"),
     ({"mode": "budget", "budget": 0.5}, {"budget": 0.5}, "--budget 0.5"),
     (
         {"mode": "support", "floor": 0.9, "support": 0.3},
@@ -113,11 +113,11 @@ def test_the_app_shows_what_the_estimator_finds(open_app, metric, wine, settings
 
 
 def test_controls_change_the_answer(open_app, metric, slider, wine):
-    at = open_app(floor=0.8, own=tuple(OWN.items()))
+    at = open_app(floor=0.8, own_floors=tuple(OWN.items()))
     assert at.multiselect(key="own_names").value == ["alcohol", "hue"]
     at.number_input(key="own_hue").set_value(0.9).run()
     at.multiselect(key="own_names").set_value(["hue", "ash"]).run()
-    assert at.session_state["settings"].own == (("hue", 0.9), ("ash", 0.8))
+    assert at.session_state["settings"].own_floors == (("hue", 0.9), ("ash", 0.8))
     floors = dict.fromkeys(wine.names, 0.8) | {"hue": 0.9}
     result = api.decorrelate(wine.correlation, list(floors.values()))
     assert metric(at, "Residual") == pytest.approx(result.objective, rel=1e-3)
@@ -148,13 +148,13 @@ def test_modes_keep_their_settings(open_app, metric):
 
 def test_another_table_forgets_the_settings_of_the_last(bring, metric):
     R = make_system(5)
-    at = bring("one.csv", matrix_file(R), own=(("x1", 0.99),), floor=0.9, without=("x5",))
+    at = bring("one.csv", matrix_file(R), own_floors=(("x1", 0.99),), floor=0.9, without=("x5",))
     smaller = R[:3, :3]
     at.file_uploader(key="file").set_value(("two.csv", matrix_file(smaller), "text/csv"))
     at.run()
     floor = compare_floors(smaller).recommended.rho_min
     now = at.session_state["settings"]
-    assert (now.own, now.without, now.floor) == ((), (), floor)
+    assert (now.own_floors, now.without, now.floor) == ((), (), floor)
     assert metric(at, "Residual") == pytest.approx(
         api.decorrelate(smaller, floor).objective, rel=1e-3, abs=1e-9
     )

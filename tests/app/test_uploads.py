@@ -169,7 +169,7 @@ def test_what_a_singular_panel_can_be_asked_for(bring, metric, panel):
 
 def test_decimal_commas(bring, metric, table):
     text = pd.DataFrame(table, columns=list("abcd")).to_csv(index=False, sep=";", decimal=",")
-    at = bring("mine.csv", text.encode(), floor=0.95, own=(("a", 0.97),))
+    at = bring("mine.csv", text.encode(), floor=0.95, own_floors=(("a", 0.97),))
     assert not at.error
     assert "Read with semicolons between the cells and decimal commas." in answer(at)
     assert "--" not in answer(at)

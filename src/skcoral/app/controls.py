@@ -71,7 +71,7 @@ def _choose_budget(problem: Problem, curve: Frontier) -> None:
     """Begin a tenth of the way from what has to remain to what the variables have."""
     everything = criteria.value("squared", problem.R)
     # Where variables depend on each other, no budget below the lowest point of the curve is met.
-    least = 0.0 if problem.deficiency is None else float(curve.objective.min())
+    least = 0.0 if problem.data.estimate.deficiency is None else float(curve.objective.min())
     if current().budget is None:
         change(budget=float(f"{0.9 * least + 0.1 * everything:.3g}"))
     bound(
@@ -98,13 +98,14 @@ def choose_confidence(problem: Problem) -> None:
     )
     if not wanted:
         return
-    columns = {name: f"those with the same {name}" for name in group_columns(problem)}
+    columns = {"": "none: rows are independent"}
+    columns |= {name: f"those with the same {name}" for name in group_columns(problem)}
     if current().groups not in columns:  # it is a variable by now
         change(groups="")
     choose(
         "groups",
         "Rows that belong together",
-        {"": "none: rows are independent"} | columns,
+        columns,
         help="Rows of one cluster tell less than as many independent rows. Any column that is not "
         "a variable can name clusters.",
     )
@@ -118,24 +119,24 @@ def choose_confidence(problem: Problem) -> None:
 
 def choose_own_floors(problem: Problem) -> None:
     """Let the visitor name variables that have floors of their own."""
-    own = dict(current().own)
+    own = dict(current().own_floors)
 
     def name_them() -> None:
         floor = current().floor
         named = st.session_state["own_names"]
-        change(own=tuple((name, own.get(name, floor)) for name in named))
+        change(own_floors=tuple((name, own.get(name, floor)) for name in named))
 
     def set_floor(name: str, key: str) -> None:
-        change(own=tuple((own | {name: st.session_state[key]}).items()))
+        change(own_floors=tuple((own | {name: st.session_state[key]}).items()))
 
     with st.expander("Floors of single variables"):
         st.multiselect(
             "Variables with another floor than the slider's",
-            problem.names,
-            key=put("own_names", [name for name in own if name in problem.names]),
+            problem.data.names,
+            key=put("own_names", [name for name in own if name in problem.data.names]),
             on_change=name_them,
         )
-        for name in (name for name in own if name in problem.names):
+        for name in (name for name in own if name in problem.data.names):
             key = put(f"own_{name}", own[name])
             st.number_input(
                 plain(name),

@@ -54,9 +54,9 @@ def command(problem: Problem, settings: Settings, *, ending: str, scale: str = "
     if not source.has_rows:
         files = {"output": f"T.{ending}", "report": "report.html"}
         chosen["matrix"] = True
-    if "rho_min" in chosen:
-        own = [f"{name}={floor:g}" for name, floor in settings.own if name in problem.names]
-        chosen["rho_min"] = [f"{settings.floor:g}", *own]
+    if isinstance(floors := chosen.get("rho_min"), dict):
+        others = (f"{name}={x:g}" for name, x in floors.items() if x != settings.floor)
+        chosen["rho_min"] = [f"{settings.floor:g}", *others]
     chosen |= {"groups": groups(settings, chosen), "output_scale": scale, "sheet": source.sheet}
     asked = vars(problem.data.request) | chosen | files | {"file": file}
     return before + shlex.join(["coral", "fit", *typed(asked)])

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from skcoral.app import sidebar, view
 from skcoral.app.page import in_words, leave_out_button, plain, remember_table
-from skcoral.app.problem import Problem, pose, request_of, variables
+from skcoral.app.problem import pose, request_of, variables
 from skcoral.app.settings import current
 from skcoral.app.sources import Source
 from skcoral.exceptions import (
@@ -61,17 +61,14 @@ def _show(source: Source) -> None:
         leave_out_button(broken)
         st.caption("Or correct these cells and upload the file again.")
         return
-    _say_data(problem)
+    data = problem.data
+    size = f"{len(data.names)} variables, their correlation matrix"
+    if data.rows is not None:
+        size = f"{len(data.rows.values):,} complete rows, {len(data.names)} variables"
+    if source.is_example:
+        size += ". An example: bring your own table in the side panel (» opens it)."
+    st.caption(plain(f"{data.table.label}: {size}"))
     view.explore(problem)
-
-
-def _say_data(problem: Problem) -> None:
-    said = f"{len(problem.names)} variables, their correlation matrix"
-    if problem.data.rows is not None:
-        said = f"{len(problem.data.rows.values):,} complete rows, {len(problem.names)} variables"
-    if problem.source.is_example:
-        said += ". An example: bring your own table in the side panel (» opens it)."
-    st.caption(plain(f"{problem.data.table.label}: {said}"))
 
 
 if __name__ == "__main__":

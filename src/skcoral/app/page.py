@@ -46,14 +46,8 @@ def in_words() -> Iterator[None]:
 def leave_out_button(names: Sequence[str]) -> bool:
     """Show a button that leaves columns out of the variables; true when it was clicked."""
     without = tuple(dict.fromkeys((*settings.current().without, *names)))
-    label = f"Leave out {plain(', '.join(names), 80)}"
-    return st.button(
-        label,
-        on_click=settings.change,
-        kwargs={"without": without},
-        type="primary",
-        key="leave_out",
-    )
+    how: Any = {"on_click": settings.change, "kwargs": {"without": without}, "key": "leave_out"}
+    return st.button(f"Leave out {plain(', '.join(names), 80)}", type="primary", **how)
 
 
 def show_picture(picture: Markup) -> None:

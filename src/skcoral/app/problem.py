@@ -12,7 +12,6 @@ from skcoral.app.page import remember
 from skcoral.app.settings import LIMITED, MODES, Settings
 from skcoral.app.sources import Source
 from skcoral.core.arrays import Array
-from skcoral.core.deficiency import Deficiency
 from skcoral.core.limits import VISITOR, use
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.workflow.dataset import Dataset, Request
@@ -36,16 +35,6 @@ class Problem:
     def R(self) -> Array:
         """The correlation matrix to solve for."""
         return np.asarray(self.data.estimate.R)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The variables."""
-        return self.data.names
-
-    @property
-    def deficiency(self) -> Deficiency | None:
-        """Which variables are determined by others, or how few rows there are; None if neither."""
-        return self.data.estimate.deficiency
 
     def remember(self, what: Hashable, compute: Callable[[], Any]) -> Any:
         """Return ``compute()``, or what it returned before for these variables."""
@@ -82,19 +71,18 @@ def variables(source: Source, settings: Settings) -> tuple[str, ...]:
 
 def check_mode(problem: Problem, mode: str) -> None:
     """Refuse what is impossible for this table in this mode, or would take too long."""
-    if problem.deficiency is not None and mode in ("max_vif", "support"):
+    if problem.data.estimate.deficiency is not None and mode in ("max_vif", "support"):
         why = "every VIF is infinite" if mode == "max_vif" else "it needs variables that do not"
         raise InvalidArgumentError(
             f"“{MODES[mode]}” has no answer for variables that determine each other: {why}.\n"
             "Leave some of them out, choose shrunk correlations of rows in the side panel, or take "
             "another mode."
         )
-    limit = LIMITS.get(mode, MOST_VARIABLES)
-    if len(problem.names) > limit:
+    limit, p = LIMITS.get(mode, MOST_VARIABLES), len(problem.data.names)
+    if p > limit:
         raise InvalidArgumentError(
-            f"“{MODES[mode]}” answers here for up to {limit} variables, and there are "
-            f"{len(problem.names)}.\nChoose fewer in the side panel, or use the command or the "
-            "library, which have no such limit."
+            f"“{MODES[mode]}” answers here for up to {limit} variables, and there are {p}.\nChoose "
+            "fewer in the side panel, or use the command or the library, which have no such limit."
         )
 
 
@@ -107,8 +95,8 @@ def arguments(problem: Problem, settings: Settings) -> dict[str, Any]:
     """What a visitor asks for, as the settings of :class:`skcoral.CORAL`."""
     if settings.mode in LIMITED:
         return {settings.mode: getattr(settings, settings.mode)}
-    own = {name: floor for name, floor in settings.own if name in problem.names}
-    floors = dict.fromkeys(problem.names, settings.floor) | own
+    own = {name: floor for name, floor in settings.own_floors if name in problem.data.names}
+    floors = dict.fromkeys(problem.data.names, settings.floor) | own
     chosen: dict[str, Any] = {"rho_min": floors if own else settings.floor}
     if settings.mode == "support":
         return chosen | {"support": settings.support}

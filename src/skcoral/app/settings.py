@@ -56,7 +56,7 @@ class Settings:
     population: bool = False
     groups: str = ""
     #: Floors of single variables.
-    own: tuple[tuple[str, float], ...] = ()
+    own_floors: tuple[tuple[str, float], ...] = ()
     #: Support mode: sources with a larger |correlation| may enter an output.
     support: float = 0.15
     #: Columns of numbers that are not variables, and those that are although they look like ids.

@@ -95,21 +95,20 @@ def _preview(source: Source) -> None:
 
 def _choose_variables(source: Source) -> None:
     """Let the visitor choose the variables."""
-    kept = list(variables(source, current()))
-    if len(kept) > MOST_VARIABLES:
-        more = kept[MOST_VARIABLES:]
-        change(without=(*current().without, *more))
-        kept = kept[:MOST_VARIABLES]
+    taken = list(variables(source, current()))
+    if len(taken) > MOST_VARIABLES:
+        change(without=(*current().without, *taken[MOST_VARIABLES:]))
+        taken = taken[:MOST_VARIABLES]
         st.warning(f"The first {MOST_VARIABLES} columns are taken; more do not fit here.")
     settings = current()
     offered = [name for name in source.names if name not in (settings.weights, settings.target)]
 
     def take_over() -> None:
-        said, doubtful = {*st.session_state["variables"]}, source.opened.doubtful
+        chosen, doubtful = {*st.session_state["variables"]}, source.opened.doubtful
         change(
-            without=tuple(n for n in offered if n not in said and n not in doubtful),
-            include=tuple(name for name in doubtful if name in said),
+            without=tuple(n for n in offered if n not in chosen and n not in doubtful),
+            include=tuple(name for name in doubtful if name in chosen),
         )
 
-    title = f"Variables ({len(kept)} of {len(source.names)} columns of numbers)"
-    st.multiselect(title, offered, key=put("variables", kept), on_change=take_over)
+    title = f"Variables ({len(taken)} of {len(source.names)} columns of numbers)"
+    st.multiselect(title, offered, key=put("variables", taken), on_change=take_over)

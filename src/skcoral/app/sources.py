@@ -22,20 +22,12 @@ _one_at_a_time = threading.Lock()
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A table or a matrix, and where it comes from.
-
-    Attributes
-    ----------
-    sheet : str or None
-        The sheet of a workbook that the visitor chose.
-    is_example : bool
-        Whether it is the example that everybody sees first.
-    """
+    """A table or a matrix, and where it comes from."""
 
     key: str
     opened: OpenedFile
-    sheet: str | None = None
-    is_example: bool = False
+    sheet: str | None = None  # of a workbook, where the visitor chose one
+    is_example: bool = False  # the table that everybody sees first
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -9,13 +9,7 @@ import streamlit as st
 from skcoral import api
 from skcoral.app import controls, tabs
 from skcoral.app.page import in_words, leave_out_button, plain, show_picture
-from skcoral.app.problem import (
-    Problem,
-    arguments,
-    check_mode,
-    doubts,
-    groups,
-)
+from skcoral.app.problem import Problem, arguments, check_mode, doubts, groups
 from skcoral.app.settings import EXPLAINED, LIMITED, MODES, bound, current
 from skcoral.core import criteria
 from skcoral.core.results import Decorrelation
@@ -55,7 +49,7 @@ def _explore(problem: Problem) -> None:
     level, plot, choices = (left.container(key=key) for key in ("level", "curve", "choices"))
     verdict, bars = (right.container(key=key) for key in ("verdict", "bars"))
     with verdict:
-        said = st.container()
+        answer = st.container()
         _say_dependent(problem)
     check_mode(problem, mode)
     if mode not in LIMITED:
@@ -88,7 +82,7 @@ def _explore(problem: Problem) -> None:
         _frontier(problem, model.result_, curve)
     with figures:
         _figures(model.result_, fit.measured)
-    with said:
+    with answer:
         _say(problem, fit, chosen)
     with bars:
         _fidelities(problem, fit)
@@ -99,7 +93,7 @@ def _explore(problem: Problem) -> None:
 
 def _say_dependent(problem: Problem) -> None:
     """Which variables are determined by others, and a button that leaves them out."""
-    deficiency = problem.deficiency
+    deficiency = problem.data.estimate.deficiency
     if deficiency is None:
         return
     st.warning(plain(deficiency.explain()))
@@ -108,19 +102,21 @@ def _say_dependent(problem: Problem) -> None:
 
 
 def _frontier(problem: Problem, result: Decorrelation, curve: Frontier) -> None:
-    R = problem.R if problem.deficiency is None else None  # classical methods need full rank
+    R = (
+        problem.R if problem.data.estimate.deficiency is None else None
+    )  # classical methods need full rank
     display = FrontierDisplay.from_result(curve, R, chosen=result)
     show_picture(svg.frontier(display, "Least residual for every floor"))
-    said = [sentences.threshold(problem.data.threshold, result), sentences.about_curve(result)]
+    caption = [sentences.threshold(problem.data.threshold, result), sentences.about_curve(result)]
     if result.status != "exact" and sentences.minimises_residual(result):
         gap = max(result.gap, 0.0)
-        said.append(f"The gap between the residual and its proved lower bound is {gap:.2g}.")
-    st.caption(" ".join(said))
+        caption.append(f"The gap between the residual and its proved lower bound is {gap:.2g}.")
+    st.caption(" ".join(caption))
 
 
 def _curve(problem: Problem, criterion: str) -> Frontier:
-    dependent = problem.deficiency is not None
-    n_points = curve_points(len(problem.names), criterion, dependent=dependent)
+    dependent = problem.data.estimate.deficiency is not None
+    n_points = curve_points(len(problem.data.names), criterion, dependent=dependent)
     with st.spinner("Drawing the curve …"):
         return problem.remember(
             ("curve", criterion),
@@ -135,12 +131,12 @@ def _say(problem: Problem, fit: Fit, chosen: dict[str, Any]) -> None:
     """
     result = fit.model.result_
     plain_case = result.is_certified and result.notes.is_about_rows and not fit.measured.rises
-    certificate, *told = sentences.proved(result)
-    told += [*problem.data.choices(), sentences.unfloored(result, chosen.get("rho_min"))]
+    certificate, *details = sentences.proved(result)
+    details += [*problem.data.choices(), sentences.unfloored(result, chosen.get("rho_min"))]
     doubtful = doubts(problem.data)
     body = f"**{plain(fit.measured.headline())}**\n\n{plain(certificate)}\n"
-    body += "".join(f"\n- {plain(line, 1200)}" for line in told if line)
-    certified = st.info if doubtful or problem.deficiency is not None else st.success
+    body += "".join(f"\n- {plain(line, 1200)}" for line in details if line)
+    certified = st.info if doubtful or problem.data.estimate.deficiency is not None else st.success
     (certified if plain_case else st.warning)(body)
     if doubtful:
         st.warning("\n".join(f"- {plain(line, 1200)}" for line in doubtful))
@@ -150,12 +146,12 @@ def _fidelities(problem: Problem, fit: Fit) -> None:
     """What each output keeps, and what the classical methods would."""
     measured, result = fit.measured, fit.model.result_
     others = {}
-    if problem.deficiency is None:  # the classical methods need all directions
+    if problem.data.estimate.deficiency is None:  # the classical methods need all directions
         others = problem.remember("baselines", lambda: baseline_fidelities(problem.R))
     display = FidelityDisplay(
         measured.fidelity, names=result.names, rho_min=result.rho_min, baselines=others
     )
-    _show_rows(svg.rows(display, "Fidelity of each output"), len(problem.names))
+    _show_rows(svg.rows(display, "Fidelity of each output"), len(problem.data.names))
 
 
 def _show_rows(picture: Any, count: int) -> None:
@@ -170,7 +166,7 @@ def _new_rows(problem: Problem, asked: tuple[Any, ...], fit: Fit) -> None:
     folds, why = 0, "No hold-out: here is only a correlation matrix."
     known = problem.data.known(fit.groups)
     if rows is not None:
-        folds, why = holdout_folds(len(rows.values), len(problem.names), known)
+        folds, why = holdout_folds(len(rows.values), len(problem.data.names), known)
     wanted = st.toggle(
         "Measure on new rows",
         disabled=not folds,
@@ -182,7 +178,7 @@ def _new_rows(problem: Problem, asked: tuple[Any, ...], fit: Fit) -> None:
     with st.spinner("Fitting five times …"):
         validation = problem.remember(
             ("holdout", asked),
-            lambda: held_out(fit.model, named_rows(rows.values, problem.names), folds, known),
+            lambda: held_out(fit.model, named_rows(rows.values, problem.data.names), folds, known),
         )
     display = HoldoutDisplay.from_result(validation)
     st.markdown(

@@ -15,6 +15,7 @@ from skcoral.cli.loading import check_columns, floors_by_name, load, notes, read
 from skcoral.cli.outputs import all_or_none, check_ending, check_output, destination
 from skcoral.cli.parser import UsageError, spelled
 from skcoral.cli.run import NOT_CERTIFIED, OK
+from skcoral.cli.threshold import describe_threshold
 from skcoral.core.display import number
 from skcoral.estimator.settings import check_target
 from skcoral.models import save_model
@@ -24,6 +25,7 @@ from skcoral.workflow.dataset import Dataset
 from skcoral.workflow.fit import Fit
 from skcoral.workflow.opening import check_options
 
+_LAYOUT = ("keep_sources", "drop_incomplete")
 _LONGEST_TABLE = 60  # variables that are listed one by one
 
 
@@ -53,27 +55,25 @@ def fit(options: Namespace) -> int:
                 f"({'; '.join(fitted.check.problems)}), so nothing was written.\n"
                 f"Try {shrink}fewer columns: the columns are nearly dependent."
             )
-        told = _notes(fitted, options)
+        remarks = _remarks(fitted, options)
         if options.model is not None:
             save_model(fitted.model, outputs.staged(options.model))
         if options.certificate is not None:
             outputs.write_text(options.certificate, fitted.certificate())
         with destination(outputs, options.output) as stream:
-            if stream is not None and options.output is not None:
-                layout = {
-                    "keep_sources": options.keep_sources,
-                    "drop_incomplete": options.drop_incomplete,
-                }
+            if stream is not None:
+                layout = {name: getattr(options, name) for name in _LAYOUT}
                 fitted.write(stream, options.output, **layout)
+            # The report comes last: it takes longest, and what is written to "-" waits for it.
             if options.report is not None:
                 command = shlex.join(["coral", *sys.argv[1:]])
-                outputs.write_text(options.report, fitted.report(command=command, notes=told))
+                outputs.write_text(options.report, fitted.report(command=command, notes=remarks))
     written = [str(path) for path in files if path is not None]
     if options.json:
-        console.print_json(_record(fitted, told, written))
+        console.print_json(_record(fitted, remarks, written))
     else:
         with console.beside(options.output):
-            _show(fitted, options, told, written)
+            _show(fitted, options, remarks, written)
     return OK if fitted.model.result_.is_certified else NOT_CERTIFIED
 
 
@@ -115,21 +115,21 @@ def _check_size(options: Namespace, data: Dataset) -> None:
         check_columns(data, "a report", "Leave --report out")
 
 
-def _notes(fitted: Fit, options: Namespace) -> list[str]:
+def _remarks(fitted: Fit, options: Namespace) -> list[str]:
     """What was left out or assumed: said next to the answer and in the report."""
-    data, result = fitted.data, fitted.model.result_
+    data, model = fitted.data, fitted.model
     outcome: Outcome = "unused" if options.output is None else "empty"
-    told = notes(data, "dropped" if options.drop_incomplete else outcome)
+    remarks = notes(data, "dropped" if options.drop_incomplete else outcome)
     passed = [name or "the row labels" for name in data.unmentioned]
     if passed:
-        told.append(f"Columns left as they were: {console.listing(passed)}.")
-    told += [result.notes.rounding, sentences.unfloored(result, fitted.model.rho_min)]
+        remarks.append(f"Columns left as they were: {console.listing(passed)}.")
+    remarks += [model.result_.notes.rounding, sentences.unfloored(model.result_, model.rho_min)]
     groups = data.suggested_groups if options.confidence and not options.groups else None
     if groups is not None:
-        told.append(sentences.clusters(groups, f"add --groups {shlex.quote(groups[0])}"))
+        remarks.append(sentences.clusters(groups, f"add --groups {shlex.quote(groups[0])}"))
     if options.output is not None:
-        told.append(_layout(fitted, options))
-    return [sentence for sentence in told if sentence]
+        remarks.append(_layout(fitted, options))
+    return [sentence for sentence in remarks if sentence]
 
 
 def _layout(fitted: Fit, options: Namespace) -> str:
@@ -139,21 +139,21 @@ def _layout(fitted: Fit, options: Namespace) -> str:
             f"{options.output} holds the transformation T: standardised variables (rows) times "
             "T are the outputs (columns)."
         )
-    said = f"The outputs are {sentences.units(fitted.model)}"
-    unit = options.output_scale == "unit"
-    said += "; --output-scale original gives them the units of their sources." if unit else "."
-    return said + " Each stands beside its source, as NAME_d." * options.keep_sources
+    units = f"The outputs are {sentences.units(fitted.model)}"
+    if options.output_scale == "unit":
+        units += "; --output-scale original gives them the units of their sources"
+    beside = " Each stands beside its source, as NAME_d." * options.keep_sources
+    return f"{units}.{beside}"
 
 
-def _record(fitted: Fit, told: list[str], written: list[str]) -> dict[str, Any]:
+def _record(fitted: Fit, remarks: list[str], written: list[str]) -> dict[str, Any]:
     """The result for machines."""
     data, model, measured = fitted.data, fitted.model, fitted.measured
     result = model.result_
     # of dependent columns it takes as long as the fit itself: coral threshold gives it
-    th = None if result.deficiency else model.threshold_
+    th = None if result.deficiency else describe_threshold(model.threshold_)
     sure = getattr(model, "confidence_", None)
     confidence = sure and {"sentence": sure.sentence(), **sure.to_frame().to_dict()}
-
     bounded = sentences.minimises_residual(result)
 
     def by_name(values: Any) -> dict[str, float]:
@@ -170,7 +170,7 @@ def _record(fitted: Fit, told: list[str], written: list[str]) -> dict[str, Any]:
             "is_about_rows": result.notes.is_about_rows,
             "min_fidelity": result.min_fidelity,
         },
-        "notes": told,
+        "notes": remarks,
         "passed_through": [] if data.matrix is not None else list(data.passed_through),
         "criterion": result.criterion,
         "objective": result.objective,
@@ -180,7 +180,7 @@ def _record(fitted: Fit, told: list[str], written: list[str]) -> dict[str, Any]:
         "status": result.status,
         "status_is_about": sentences.aim(result),
         "certified": result.is_certified,
-        "threshold": th and {"value": th.value, "lower": th.lower, "upper": th.upper},
+        "threshold": th,
         "confidence": confidence,
         "fidelity": by_name(measured.fidelity),
         "rho_min": by_name(result.rho_min),
@@ -189,7 +189,7 @@ def _record(fitted: Fit, told: list[str], written: list[str]) -> dict[str, Any]:
     }
 
 
-def _show(fitted: Fit, options: Namespace, told: list[str], written: list[str]) -> None:
+def _show(fitted: Fit, options: Namespace, remarks: list[str], written: list[str]) -> None:
     """Print measured figures first, then what is proved, then the details."""
     model, measured = fitted.model, fitted.measured
     result = model.result_
@@ -198,11 +198,8 @@ def _show(fitted: Fit, options: Namespace, told: list[str], written: list[str]) 
     threshold = sentences.rank(result)
     if not result.deficiency:
         threshold = sentences.threshold(model.threshold_, result)
-    console.say_each((*sentences.proved(result), *told, threshold))
+    console.say_each((*sentences.proved(result), *remarks, threshold))
     console.say("")
-    shown = range(len(result.names))
-    if len(shown) > _LONGEST_TABLE:
-        shown = np.argsort(measured.fidelity, kind="stable")[:_LONGEST_TABLE].tolist()
     columns = {
         "weighted fidelity" if measured.weighted else "fidelity": map(number, measured.fidelity),
         "floor": map(number, result.rho_min),
@@ -212,10 +209,13 @@ def _show(fitted: Fit, options: Namespace, told: list[str], written: list[str]) 
     if not sentences.minimises_residual(result):
         del columns["price"]
     rows = list(zip(result.names, *columns.values(), strict=True))
-    console.table(("variable", *columns), [rows[j] for j in shown])
-    if len(shown) < len(result.names):
-        more_rows = len(result.names) - len(shown)
-        console.say(f"and {more_rows:,} more, none weaker (--json lists all).")
+    n_more = len(rows) - _LONGEST_TABLE
+    if n_more > 0:
+        weakest = np.argsort(measured.fidelity, kind="stable")[:_LONGEST_TABLE]
+        rows = [rows[j] for j in weakest]
+    console.table(("variable", *columns), rows)
+    if n_more > 0:
+        console.say(f"and {n_more:,} more, none weaker (--json lists all).")
     console.written(written)
     if options.output is None:
         what = "The outputs were not written" if written else "Nothing was written"

@@ -39,6 +39,14 @@ def _option(help: str, metavar: str | None = None, **settings: Any) -> Settings:
     return {"help": help, **({"metavar": metavar} if metavar else {}), **settings}
 
 
+def _limit(help: str) -> Settings:
+    return _option(f"{help} The floor is then as high as possible.", "NUMBER", type=float)
+
+
+def _choice(help: str, default: str, *others: str) -> Settings:
+    return _option(help, choices=[default, *others], default=default)
+
+
 def _flag(help: str) -> Settings:
     return _option(help, action="store_true")
 
@@ -51,25 +59,11 @@ PANELS: dict[str, dict[str, Settings]] = {
             "FLOOR",
             action="append",
         ),
-        "--budget": _option(
-            "Residual allowed; the common fidelity is then made as high as possible.",
-            "NUMBER",
-            type=float,
-        ),
-        "--max-vif": _option(
-            "Largest VIF allowed in the outputs; the floor is then as high as possible.",
-            "NUMBER",
-            type=float,
-        ),
-        "--max-correlation": _option(
-            "Largest |correlation| allowed in the outputs; the floor is as high as possible.",
-            "NUMBER",
-            type=float,
-        ),
-        "--criterion": _option(
-            "How residual correlation is measured [squared].",
-            choices=["squared", "worst", "absolute"],
-            default="squared",
+        "--budget": _limit("Largest residual allowed."),
+        "--max-vif": _limit("Largest VIF allowed in the outputs."),
+        "--max-correlation": _limit("Largest |correlation| allowed in the outputs."),
+        "--criterion": _choice(
+            "How residual correlation is measured [squared].", "squared", "worst", "absolute"
         ),
         "--support": _option(
             "Which sources may enter which outputs: a file, or |correlation| > NUMBER.",
@@ -130,10 +124,10 @@ PANELS: dict[str, dict[str, Settings]] = {
         "--certificate": _option("Proof (JSON) for 'coral verify'.", "FILE", type=Path),
         "--plot": _option("Picture (.png, .svg or .pdf).", "FILE", type=Path),
         "--csv": _option("The curve as a table.", "FILE", type=Path),
-        "--output-scale": _option(
-            "Standardised outputs, or in the units of their sources.",
-            choices=["unit", "original"],
-            default="unit",
+        "--output-scale": _choice(
+            "Standardised outputs [unit], or outputs in the units of their sources.",
+            "unit",
+            "original",
         ),
         "--keep-sources": _flag("Write each output beside its source, as NAME_d."),
         "--drop-incomplete": _flag("Leave rows with missing values out of the output."),
@@ -164,13 +158,13 @@ _ON_SCREEN = {"--output": {"default": "-"}}
 class _Command:
     """What a command does, an example of what follows its name, and which options it takes.
 
-    ``own`` are options of this command alone, and settings that differ from the usual ones.
+    ``changed`` are options of this command alone, and settings that differ from the usual ones.
     """
 
     description: str  # its first sentence is shown in the list of commands
     example: str
     options: tuple[str, ...] = ()
-    own: Mapping[str, Settings] = field(default_factory=dict)
+    changed: Mapping[str, Settings] = field(default_factory=dict)
 
 
 COMMANDS = {
@@ -277,7 +271,7 @@ _OVERVIEW = (
 _SUMMARIES = {name: command.description.split(". ")[0] for name, command in COMMANDS.items()}
 _EPILOG = (
     "Commands:\n"
-    + "".join(f"  {name:<11}{said.rstrip('.')}.\n" for name, said in _SUMMARIES.items())
+    + "".join(f"  {name:<11}{text.rstrip('.')}.\n" for name, text in _SUMMARIES.items())
     + "\nExample:\n  coral inspect data.csv\n"
     "  coral fit data.csv --rho-min 0.85 -o out.csv --report report.html\n\n"
     "Exit status: 0 done, 2 wrong use, 3 bad data, 4 feasible but not certified, 130 interrupted."
@@ -305,8 +299,8 @@ class _Parser(argparse.ArgumentParser):
         return options, unknown
 
     def error(self, message: str) -> NoReturn:
-        said = printable(message.removeprefix("argument "))
-        raise UsageError(f"{said}.\nTry '{self.prog} --help'.")
+        message = printable(message.removeprefix("argument "))
+        raise UsageError(f"{message}.\nTry '{self.prog} --help'.")
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -335,7 +329,7 @@ def _add_options(parser: argparse.ArgumentParser, command: _Command) -> None:
     known = {name for panel in PANELS.values() for name in panel}
     if "file" in command.options:
         parser.add_argument("file", metavar="FILE", help="The table; '-' is standard input.")
-    for name, settings in command.own.items():
+    for name, settings in command.changed.items():
         if name not in known:
             parser.add_argument(name, **settings)
     for title, panel in PANELS.items():
@@ -343,7 +337,7 @@ def _add_options(parser: argparse.ArgumentParser, command: _Command) -> None:
         for name, settings in panel.items():
             if name in command.options:
                 short = ["-o"] if name == "--output" else []
-                group.add_argument(*short, name, **(settings | command.own.get(name, {})))
+                group.add_argument(*short, name, **(settings | command.changed.get(name, {})))
 
 
 def spelled(name: str) -> str:

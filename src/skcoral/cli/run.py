@@ -103,7 +103,9 @@ def _explain(error: BaseException, command: str) -> tuple[str, int] | None:
     if isinstance(error, UsageError):
         return str(error), error.status
     if isinstance(error, KeyboardInterrupt):
-        return f"interrupted.\n{_what_is_written()}", INTERRUPTED
+        written = ", ".join(written_files())
+        state = f"Written before: {written}" if written else "No output file was written or changed"
+        return f"interrupted.\n{state}.", INTERRUPTED
     if isinstance(error, CoralError):
         status = USAGE if isinstance(error, _WRONG_USE) else DATA
         status = NOT_CERTIFIED if isinstance(error, CertificateError) else status
@@ -170,14 +172,6 @@ def _terminate(number: int, frame: Any) -> NoReturn:
     # A second signal must not interrupt the clean-up.
     signal.signal(number, signal.SIG_IGN)
     sys.exit(128 + number)
-
-
-def _what_is_written() -> str:
-    """Which output files are in place."""
-    written = written_files()
-    if not written:
-        return "No output file was written or changed."
-    return f"The output had been written before: {', '.join(written)}."
 
 
 def _unexpected(error: BaseException) -> tuple[str, int]:
