@@ -10,16 +10,19 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyarrow.lib import StringBuilder
 
 from skcoral.core.arrays import Array
 from skcoral.exceptions import InvalidTableError
 
+_NAN = pa.Array.from_buffers(pa.float64(), 1, [None, pa.py_buffer(np.array([np.nan]))])[0]
+
 
 def text_array(texts: Iterable[str | None]) -> Any:
     """Texts as an array; None where there is none."""
-    from pyarrow.lib import StringBuilder
-
     builder = StringBuilder()
     try:
         builder.append_values(texts)
@@ -33,17 +36,12 @@ def text_array(texts: Iterable[str | None]) -> Any:
 
 def float_array(values: Array) -> Any:
     """Numbers as an array, null where there is none."""
-    import pyarrow as pa
-
     data, there = np.ascontiguousarray(values, dtype=np.float64), ~np.isnan(values)
-    buffers = [None if there.all() else _bits(there), pa.py_buffer(data)]
-    return pa.Array.from_buffers(pa.float64(), len(data), buffers)
+    return pa.Array.from_buffers(pa.float64(), len(data), [_bits(there), pa.py_buffer(data)])
 
 
 def selected(column: Any, chosen: NDArray[np.bool_]) -> Any:
     """Some cells of a column, an array of Arrow or NumPy."""
-    import pyarrow as pa
-
     if chosen.all():
         return column
     if isinstance(column, np.ndarray):
@@ -52,25 +50,16 @@ def selected(column: Any, chosen: NDArray[np.bool_]) -> Any:
 
 
 def _bits(mask: NDArray[np.bool_]) -> Any:
-    import pyarrow as pa
-
     return pa.py_buffer(np.packbits(mask, bitorder="little"))
 
 
 def floats(column: Any) -> Array:
     """A copy of the numbers of a float64 array, NaN where there is none."""
-    numbers = np.frombuffer(column.buffers()[1], np.float64)
-    values = numbers[column.offset : column.offset + len(column)].copy()
-    if column.null_count:
-        values[is_null(column)] = np.nan
-    return values
+    return np.from_dlpack(pc.fill_null(column, _NAN)).copy()
 
 
 def is_null(column: Any) -> NDArray[np.bool_]:
     """Which cells hold nothing."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     return np.from_dlpack(pc.cast(pc.is_null(column), pa.uint8())).astype(bool)
 
 

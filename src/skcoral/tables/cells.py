@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from skcoral.core.arrays import Array
@@ -75,9 +77,6 @@ def to_numbers(
     >>> values.tolist(), wrong.tolist()
     ([1.5, nan, nan, 1660.0, 12.5], [False, False, True, False, False])
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     column = cells if hasattr(cells, "type") else text_array(cells)
     kind, wrong = column.type, np.zeros(len(column), dtype=bool)
     if pa.types.is_string(kind) and not typed:
@@ -98,9 +97,6 @@ def to_numbers(
 
 def _plain_numbers(column: Any, decimal: str, na: Sequence[str]) -> Any:
     """Texts that Arrow understands, some of them marks of missing values; None for any others."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if decimal != ".":
         if pc.any(pc.match_substring(column, ".")).as_py():
             return None
@@ -185,9 +181,6 @@ def is_missing(cell: Any, na: set[str] | frozenset[str] = frozenset()) -> bool:
 
 def labelled_totals(column: Any, rows: Sequence[int]) -> list[tuple[int, str]]:
     """The rows of a column of texts whose label says that they are totals, with the label."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     labels = column.dictionary if pa.types.is_dictionary(column.type) else column
     if labels.type not in (pa.string(), pa.large_string()):
         return []

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from skcoral.core.arrays import EPS, Array
@@ -62,8 +63,6 @@ class ColumnProfile:
         wrong: NDArray[np.bool_],
     ) -> None:
         """Take in the cells of some rows, and their numbers."""
-        import pyarrow.compute as pc
-
         missing = np.isnan(values) & ~wrong
         n_wrong, n_missing = int(np.count_nonzero(wrong)), int(np.count_nonzero(missing))
         self.n_bad += n_wrong

@@ -19,6 +19,9 @@ from statistics import mode
 from typing import Any, BinaryIO
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv as arrow
 
 from skcoral.core.limits import MB, Clock, Limits, current
 from skcoral.exceptions import InvalidTableError
@@ -159,9 +162,6 @@ class _Reader:
 
     def _cut(self, text: Any, encoding: str, **reading: Any) -> Iterator[Any]:
         """Blocks of records, cut into cells."""
-        import pyarrow as pa
-        from pyarrow import csv as arrow
-
         kinds = {str(j): pa.string() for j in range(self._width)}
         yield from arrow.open_csv(
             text,
@@ -180,8 +180,6 @@ class _Reader:
 
     def _plain_rows(self, size: int) -> Generator[Batch, None, int | None]:
         """The rows as long as every line is one; returns the first line that is left unread."""
-        import pyarrow as pa
-
         line, encoding = self._n_above + 1, self.dialect.encoding
         encoding = "utf8" if encoding.startswith("utf-8") else encoding
         with (
@@ -312,8 +310,6 @@ class _Bounded(io.RawIOBase):
 
 def _n_bytes(columns: Sequence[Any]) -> Any:
     """How much text each row has."""
-    import pyarrow.compute as pc
-
     return sum(np.from_dlpack(pc.binary_length(column)) for column in columns)
 
 

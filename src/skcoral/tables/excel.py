@@ -17,6 +17,9 @@ from types import NoneType
 from typing import Any, BinaryIO
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import python_calamine
 
 from skcoral.core.limits import MB, Clock, Limits, current
 from skcoral.exceptions import InvalidTableError, TooLargeError
@@ -145,8 +148,6 @@ class Workbook:
 @contextmanager
 def open_workbook(label: str, stream: BinaryIO, limits: Limits) -> Iterator[Workbook]:
     """Open a workbook, whatever its format."""
-    import python_calamine
-
     with suppress(zipfile.BadZipFile):  # .xls is none
         size = sum(entry.file_size for entry in zipfile.ZipFile(stream).infolist())
         limits.check("whole_bytes", size, label)
@@ -193,9 +194,6 @@ def _first_table(book: Workbook) -> str:
 
 def _as_arrow(parts: list[Any]) -> Any:
     """The cells of a column; those of several kinds become texts."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     others = chain.from_iterable(part for part in parts if not isinstance(part, array))
     if set(map(type, others)) <= {float, NoneType}:
         numbers = np.concatenate([np.empty(0), *(np.array(part, dtype=float) for part in parts)])

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import types
+
 from skcoral.core.limits import Clock, current
 from skcoral.exceptions import InvalidTableError
 from skcoral.tables.cells import check_names
@@ -13,9 +18,6 @@ from skcoral.tables.table import Batch, Table
 
 def open_parquet(label: str, opener: Callable[[], BinaryIO], size: int) -> Table:
     """Open a Parquet file of ``size`` bytes; batches are read one after the other."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     limits = current()
 
     def damaged(error: Exception) -> InvalidTableError:
@@ -69,16 +71,11 @@ def open_parquet(label: str, opener: Callable[[], BinaryIO], size: int) -> Table
 
 
 def _is_text(kind: Any) -> bool:
-    from pyarrow import types
-
     return bool(types.is_string(kind) or types.is_binary(kind))
 
 
 def _text_bytes(part: Any) -> int:
     """Bytes of text in a batch, were it decoded."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     total = 0
     for column in part.columns:
         if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):

@@ -5,6 +5,10 @@ from __future__ import annotations
 import struct
 from typing import BinaryIO
 
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
 from skcoral.core.limits import current
 from skcoral.exceptions import InvalidTableError
 from skcoral.tables.cells import check_names
@@ -25,10 +29,6 @@ _DAMAGED = (
 
 def open_stata(label: str, stream: BinaryIO) -> Table:
     """Open a Stata file; codes with labels stay codes, and dates become dates."""
-    import numpy as np
-    import pandas as pd
-    import pyarrow as pa
-
     limits = current()
     try:
         with np.errstate(invalid="ignore"):  # dates that a damaged file puts beyond all calendars

@@ -16,6 +16,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from skcoral.core.arrays import Array
@@ -105,8 +106,6 @@ class Table:
         left_out: Sequence[Marks] = (),
     ) -> Iterator[tuple[Array, NDArray[np.bool_]]]:
         """The numbers of each column; in one go where there are many columns and few rows."""
-        import pyarrow as pa
-
         if columns and len(columns[0]) <= _FEW_ROWS and len({c.type for c in columns}) == 1:
             unusual: Marks = Counter()
             values, wrong = self.numbers(pa.concat_arrays(columns), unusual)

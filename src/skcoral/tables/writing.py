@@ -15,6 +15,9 @@ from types import NoneType
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from skcoral.core.display import printable
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
@@ -112,8 +115,6 @@ def write_matrix(
 
 def _as_arrow(column: Any) -> Any:
     """A column as an Arrow array, whose texts are valid; empty cells are null."""
-    import pyarrow as pa
-
     if isinstance(column, np.ndarray):
         return float_array(column) if column.dtype.kind == "f" else pa.array(column)
     if not hasattr(column, "type"):
@@ -159,8 +160,6 @@ class _TextWriter:
         self._stream.flush()
 
     def _write(self, columns: Sequence[Any]) -> None:
-        import pyarrow.compute as pc
-
         n = len(columns[0])
         arrays = [j for j, column in enumerate(columns) if isinstance(column, np.ndarray)]
         floats = [j for j in arrays if columns[j].dtype.kind == "f"]  # counts stay whole numbers
@@ -190,9 +189,6 @@ class _TextWriter:
 
     def _texts(self, column: Any) -> Any:
         """The cells of a column as they are written."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         column = _as_arrow(column)
         quote, empty = text_array(['"', ""])
         if column.type == pa.float64():
@@ -232,9 +228,6 @@ class _ParquetWriter:
         self._writer: Any = None
 
     def write(self, columns: Sequence[Any]) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         table = pa.table([_as_arrow(column) for column in columns], self._names)
         if self._writer is None:
             # Outputs hardly ever repeat a value: a dictionary of them costs more than it saves.
