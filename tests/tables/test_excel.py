@@ -101,7 +101,7 @@ def test_reading_ends_in_time():
 def test_the_process_ends_with_its_reader():
     with open_workbook("t", io.BytesIO(workbook(ROWS)), Limits()) as book:
         process = book._process
-        next(book.rows("Sheet", 0, 9))
+        next(book.rows("Sheet", 9))
     assert process.poll() is not None
     with pytest.raises(ProcessLookupError):
         os.kill(process.pid, 0)

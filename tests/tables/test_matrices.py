@@ -44,7 +44,7 @@ def test_decimal_commas(text):
     [
         ("a b\n1 0\n0 1\n0 0", "3 rows and 2 columns"),
         ("v,a,b\nc,1,0\na,0,1", "same names on both sides"),
-        ("a,b\n1,NA\nNA,1", "entry of a and b is missing"),
+        ("a,b\n1,NA\nNA,1", "between `a` and `b`"),
         ("a,b\n1,2\n3", "line 3 has 1 cell"),
     ],
 )

@@ -9,9 +9,9 @@ import sys
 import threading
 import zipfile
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from types import NoneType
 from typing import Any, BinaryIO
@@ -28,7 +28,6 @@ from skcoral.tables.cells import check_names
 from skcoral.tables.dialect import LOOKED_AT, has_numbers, has_units, header_place, is_note
 from skcoral.tables.table import Batch, Table
 
-_EVERYTHING = 2**31
 #: Columns that are looked at to find the header of a sheet.
 _LOOKED_AT_COLUMNS = 400
 
@@ -43,17 +42,17 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
                 f"It has: {', '.join(book.sheets) or 'nothing but charts'}."
             )
         chosen = _first_table(book) if sheet is None else sheet
-        places, head = book.head(chosen)
-        if not head:
-            raise InvalidTableError(
-                f"{label}: the sheet is empty.\nGive a table with a header row."
-            )
-        place = header_place(head)
-        units = has_units(head[place:], 0)
-        ((_, top),) = book.rows(chosen, place, 1)
-        blocks = list(book.rows(chosen, place + 1 + units, _EVERYTHING))
+        blocks = list(book.rows(chosen))
+    if not blocks:
+        raise InvalidTableError(f"{label}: the sheet is empty.\nGive a table with a header row.")
+    places, columns = blocks[0]
+    head = _first_rows(columns)
+    place = header_place(head)
+    units = has_units(head[place:], 0)
+    header = [column[place] for column in columns]
+    above = place + 1 + units
+    blocks[0] = places[above:], [column[above:] for column in columns]
     notes = _pop_notes(blocks)
-    header = [cells[0] for cells in top]
     at = list(chain.from_iterable(rows for rows, _ in blocks))
     width = max(j for j, cell in enumerate(header, start=1) if cell is not None)
     limits.check("columns", width, label)
@@ -87,7 +86,7 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
 def _pop_notes(blocks: list[tuple[list[int], list[Any]]]) -> list[tuple[int, str]]:
     """Take the notes away that stand below the rows, before their words change a column's kind."""
     notes: list[tuple[int, str]] = []
-    while blocks:
+    while blocks and blocks[-1][0]:
         rows, columns = blocks[-1]
         texts = ["" if column[-1] is None else str(column[-1]) for column in columns]
         if is_note(texts):
@@ -109,17 +108,11 @@ class Workbook:
         self._clock = Clock(limits, label)
         self.sheets: list[str] = []
 
-    def head(self, sheet: str) -> tuple[list[int], list[list[Any]]]:
-        """The first rows of a sheet that hold a value, and where they stand."""
-        blocks = list(self.rows(sheet, 0, LOOKED_AT))  # one, or none
-        rows = [row for _, cells in blocks for row in zip(*cells[:_LOOKED_AT_COLUMNS], strict=True)]
-        return [place for places, _ in blocks for place in places], [list(row) for row in rows]
-
-    def rows(self, sheet: str, first: int, most: int) -> Iterator[tuple[list[int], list[Any]]]:
-        """Blocks of rows that hold a value: their numbers, and their cells by column."""
+    def rows(self, sheet: str, most: int = 2**31) -> Iterator[tuple[list[int], list[Any]]]:
+        """Blocks of the first rows that hold a value: their numbers, and their cells by column."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # the answer tells why
-            pickle.dump((sheet, first, most), self._process.stdin)
+            pickle.dump((sheet, most), self._process.stdin)
             self._process.stdin.flush()
         while (block := self.answer()) is not None:
             yield block
@@ -186,10 +179,16 @@ def open_workbook(label: str, stream: BinaryIO, limits: Limits) -> Iterator[Work
 def _first_table(book: Workbook) -> str:
     """The first sheet with two columns of numbers under a header; else the first one."""
     for sheet in book.sheets if len(book.sheets) > 1 else ():
-        _, rows = book.head(sheet)
-        if has_numbers(rows, header_place(rows)):
-            return sheet
+        for _, columns in list(book.rows(sheet, LOOKED_AT)):  # one block, or none
+            head = _first_rows(columns)
+            if has_numbers(head, header_place(head)):
+                return sheet
     return book.sheets[0]
+
+
+def _first_rows(columns: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """The first rows of a block, which tell where its header is."""
+    return list(islice(zip(*columns[:_LOOKED_AT_COLUMNS], strict=True), LOOKED_AT))
 
 
 def _as_arrow(parts: list[Any]) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from skcoral.core.arrays import Array
 from skcoral.core.limits import current
 from skcoral.core.linalg import correlation_of_covariance
+from skcoral.core.problem import check_finite, check_symmetric
 from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
 from skcoral.tables.columns import TableProfile
 from skcoral.tables.table import Table
@@ -91,41 +92,27 @@ def named_matrix(
     matrix: Array, names: tuple[str, ...], label: str, *, may_be_covariance: bool = True
 ) -> NamedMatrix:
     """A square of numbers as a correlation matrix; an error where it is not."""
+    what = f"{label}: the matrix"
     filled = np.where(np.isnan(matrix), matrix.T, matrix)
+    check_finite(filled, names, what, InvalidCorrelationError)
     variances = np.diag(filled)
-    problem = _problem(filled, names)
-    if not problem and np.abs(variances - 1.0).max() <= _ROUNDING:
-        R = 0.5 * (filled + filled.T)
-        np.fill_diagonal(R, 1.0)
-        if np.abs(R).max() <= 1.0 + _ROUNDING:
-            return NamedMatrix(np.clip(R, -1.0, 1.0), names)
-        problem = "an entry lies outside [-1, 1]"
-    elif not problem and may_be_covariance:
-        R = correlation_of_covariance(filled)
-        least = float(np.linalg.eigvalsh(R)[0])
-        if least >= -_ROUNDING * len(R):
-            return NamedMatrix(np.clip(R, -1.0, 1.0), names, np.sqrt(variances))
-        problem = f"it is not positive semidefinite (smallest eigenvalue {least:.2g})"
-    raise InvalidCorrelationError(
-        f"{label}: this is not a correlation or covariance matrix: {problem}.\n"
-        "Give a square, symmetric matrix, or leave out --matrix for rows of data."
+    if variances.min() <= 0:
+        lowest = names[int(np.argmin(variances))]
+        raise InvalidCorrelationError(f"{what} needs a positive diagonal, also for `{lowest}`.")
+    scale = np.sqrt(variances)
+    check_symmetric(
+        filled / np.outer(scale, scale), names, what, InvalidCorrelationError, 10 * _ROUNDING
     )
-
-
-def _problem(matrix: Array, names: tuple[str, ...]) -> str:
-    if np.isnan(matrix).any():
-        i, j = np.argwhere(np.isnan(matrix))[0]
-        return f"the entry of {names[i]} and {names[j]} is missing"
-    if not np.isfinite(matrix).all():
-        return "an entry is infinite"
-    if (np.diag(matrix) <= 0).any():
-        return f"the diagonal entry of {names[int(np.argmin(np.diag(matrix)))]} is not positive"
-    size = np.sqrt(np.outer(np.diag(matrix), np.diag(matrix)))
-    gaps = np.abs(matrix - matrix.T) / size
-    if gaps.max() > 10 * _ROUNDING:
-        i, j = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
-        return (
-            f"it is not symmetric ({names[i]} and {names[j]}: {matrix[i, j]:g} and "
-            f"{matrix[j, i]:g})"
+    is_correlation = np.abs(variances - 1.0).max() <= _ROUNDING
+    R = 0.5 * (filled + filled.T) if is_correlation else correlation_of_covariance(filled)
+    np.fill_diagonal(R, 1.0)
+    if is_correlation:
+        fits = np.abs(R).max() <= 1.0 + _ROUNDING
+    else:
+        fits = may_be_covariance and np.linalg.eigvalsh(R)[0] >= -_ROUNDING * len(R)
+    if not fits:
+        raise InvalidCorrelationError(
+            f"{what} has entries outside [-1, 1] or is not positive semidefinite.\n"
+            "Give a correlation or covariance matrix, or leave out --matrix for rows of data."
         )
-    return ""
+    return NamedMatrix(np.clip(R, -1.0, 1.0), names, None if is_correlation else scale)

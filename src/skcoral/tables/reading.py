@@ -96,11 +96,11 @@ def open_table(
                 "Leave out --sheet."
             )
         elif kind == "parquet":
-            from skcoral.tables.parquet import open_parquet
+            from skcoral.tables.typed import open_parquet
 
             table = open_parquet(label, found.open, found.size)
         elif kind == "stata":
-            from skcoral.tables.stata import open_stata
+            from skcoral.tables.typed import open_stata
 
             table = open_stata(label, stream)
         else:

@@ -4,9 +4,9 @@ The library keeps a sheet as one dense block between its outermost cells and end
 that does not fit: two cells far apart, in a file of two kilobytes, stand for 500 GB. A process of
 its own has a limit of memory, can be ended at any time, and takes nothing else with it.
 
-It reads a workbook and then requests, a sheet, its first row and a number of rows each, from
-standard input, and answers with pickles: first the names of the sheets, then for each request
-blocks of row numbers and columns, closed by None. An error is answered by its text.
+It reads a workbook and then requests, a sheet and a number of rows each, from standard input, and
+answers with pickles: first the names of the sheets, then for each request blocks of row numbers and
+columns, closed by None. An error is answered by its text.
 """
 
 import io
@@ -39,25 +39,25 @@ def main(folder: str, memory: int) -> None:
         _answer(answers, [sheet.name for sheet in tables])
         sheet = None
         while True:
-            name, first, n_rows = pickle.load(requests)
+            name, most = pickle.load(requests)
             if sheet is None or sheet.name != name:
                 sheet = None  # room for the next one
                 sheet = book.get_sheet_by_name(name)
-            _answer_rows(answers, sheet, first, n_rows)
+            _answer_rows(answers, sheet, most)
     except EOFError:
         return
     except BaseException as error:  # the library panics on some damaged files
         _answer(answers, f"{error or type(error).__name__}")
 
 
-def _answer_rows(answers: BinaryIO, sheet: Any, first: int, n_rows: int) -> None:
-    """Answer with rows that hold a value, of which the first are left out."""
+def _answer_rows(answers: BinaryIO, sheet: Any, most: int) -> None:
+    """Answer with the first rows that hold a value."""
     filled = (
         (place, row)
         for place, row in enumerate(sheet.iter_rows() if sheet.start else (), start=1)
         if row.count("") < len(row)
     )
-    wanted = itertools.islice(filled, first, first + n_rows)
+    wanted = itertools.islice(filled, most)
     while block := list(itertools.islice(wanted, _ROWS)):
         places, rows = zip(*block, strict=True)
         _answer(answers, (list(places), _columns(rows)))
