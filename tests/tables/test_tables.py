@@ -51,7 +51,7 @@ NUMBERS = np.array([[1.65, 61.0], [1.6, 55.0]])
 
 def variables(*arguments, **settings):
     """The columns that are chosen as variables, constants among them."""
-    return select_variables(*arguments, **settings, may_be_constant=True).variables
+    return select_variables(*arguments, **settings, may_be_constant=True)[0]
 
 
 def parquet(**columns):

@@ -55,7 +55,7 @@ def _bits(mask: NDArray[np.bool_]) -> Any:
 
 def floats(column: Any) -> Array:
     """A copy of the numbers of a float64 array, NaN where there is none."""
-    return np.from_dlpack(pc.fill_null(column, _NAN)).copy()
+    return np.array(np.from_dlpack(pc.fill_null(column, _NAN)), dtype=np.float64)
 
 
 def is_null(column: Any) -> NDArray[np.bool_]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -25,7 +25,7 @@ from skcoral.tables.cells import (
     remedy,
     shown,
 )
-from skcoral.tables.roles import ColumnWatch, Doubt
+from skcoral.tables.roles import ColumnWatch
 from skcoral.tables.table import Batch, Table
 
 Kind = Literal["number", "text", "mixed", "empty"]
@@ -103,27 +103,21 @@ class ColumnProfile:
         return "mixed" if mixed else "text"
 
     @cached_property
-    def always(self) -> float | None:
-        """The one value of a column that has several and never changes, up to rounding."""
+    def constant(self) -> str:
+        """The one number of a column that has several and never changes, in words; else empty."""
         low, high = float(self.watch.low), float(self.watch.high)
         if self.kind != "number" or self.n_numbers < 2 or self.first_infinite is not None:
-            return None
-        rounding = 8 * EPS * max(abs(low), abs(high))
-        return low if high - low <= rounding else None
-
-    @property
-    def constant(self) -> str:
-        """The one value in words; long codes are equal only in the digits that a float has."""
-        value = self.always
-        if value is None:
             return ""
-        return f"always {value:g}" + (" in its first 15 digits" if abs(value) >= 2**53 else "")
+        if high - low > 8 * EPS * max(abs(low), abs(high)):
+            return ""
+        # Long codes are equal only in the digits that a float has.
+        return f"always {low:g}" + (" in its first 15 digits" if abs(low) >= 2**53 else "")
 
     @cached_property
-    def doubt(self) -> Doubt | None:
+    def doubt(self) -> str:
         """Why a column of numbers is hardly a variable (an id, a counter, years)."""
-        varies = self.kind == "number" and self.always is None
-        return self.watch.doubt(self.name) if varies else None
+        varies = self.kind == "number" and not self.constant
+        return self.watch.doubt(self.name) if varies else ""
 
     @property
     def is_unreadable(self) -> bool:
@@ -208,22 +202,13 @@ def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) ->
 
 def _is_total(columns: Sequence[ColumnProfile], end: int) -> bool:
     """Whether all numbers of the first or the last row are the sums of the others, to rounding."""
-    numeric = [c for c in columns if c.kind == "number" and c.doubt is None and c.always is None]
+    numeric = [c for c in columns if c.kind == "number" and not (c.doubt or c.constant)]
     if len(numeric) < 2 or min(c.n_numbers for c in numeric) < _FEWEST_PARTS + 1:
         return False
     values = np.array([c.ends[end] for c in numeric])
     sums, sizes = np.array([c.sums for c in numeric]).T
     equal = np.abs(sums - 2.0 * values) <= _ROUNDING_OF_TOTALS * sizes
     return bool(equal.all() and (values != 0).sum() >= 2)
-
-
-@dataclass(frozen=True)
-class Selection:
-    """Which columns are the variables, and which were left out and why."""
-
-    variables: tuple[str, ...]
-    constant: tuple[str, ...]  # they never change
-    doubtful: Mapping[str, Doubt]  # they look like ids, years or weights
 
 
 def select_variables(
@@ -234,8 +219,10 @@ def select_variables(
     exclude: Sequence[str] = (),
     include: Sequence[str] | None = (),
     may_be_constant: bool = False,
-) -> Selection:
+) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, str]]:
     """Decide which columns are the variables: the named ones, or all that hold numbers.
+
+    Returned with them are those that never change, and those that are in doubt with the reason.
 
     Ids, counters and years are left out unless they are named or in ``include`` (None: all of
     them). A column that is mostly numbers but not entirely is an error unless it is excluded:
@@ -251,7 +238,7 @@ def select_variables(
         table.index(name)
     left_out = set(exclude)
     wished = None if include is None or columns else set(include)
-    doubtful: dict[str, Doubt] = {}
+    doubtful: dict[str, str] = {}
     wanted = [name for name in columns or table.names if name not in left_out]
     chosen, unreadable = [], []
     for name in wanted:
@@ -269,7 +256,7 @@ def select_variables(
         raise InvalidTableError(
             f"{table.label}: column {twice!r} is asked for twice.\nName each column once."
         )
-    fixed = [] if may_be_constant else [n for n in chosen if content.column(n).always is not None]
+    fixed = [] if may_be_constant else [n for n in chosen if content.column(n).constant]
     if fixed and columns is not None:
         raise InvalidTableError(
             f"{table.label}: column {fixed[0]!r} is {content.column(fixed[0]).constant}, and a "
@@ -286,11 +273,17 @@ def select_variables(
         elif table.other_sheets:
             listed = ", ".join(table.other_sheets[:8])
             advice = f"Choose another sheet (--sheet NAME): {listed}."
-        looked_at = columns or table.names
         reasons = {n: doubtful.get(n) or content.column(n).unusable(table) for n in wanted}
-        asked = [name for name in looked_at if name in left_out]
-        raise _too_few(table, varying, advice, reasons | dict.fromkeys(asked, "as asked"))
-    return Selection(varying, tuple(fixed), {n: why for n, why in doubtful.items() if n})
+        kept = [name for name in varying if not reasons[name]]  # one value does not vary
+        asked = [name for name in columns or table.names if name in left_out]
+        reasons |= dict.fromkeys(asked, "as asked")
+        told = listing([f"{name} ({why})" for name, why in reasons.items() if why], quote="")
+        raise InvalidTableError(
+            f"{table.label}: at least two columns of numbers that vary are needed, and there is "
+            f"{f'only {kept[0]!r}' if kept else 'none'}{f'; left out: {told}' if told else ''}.\n"
+            f"{advice}"
+        )
+    return varying, tuple(fixed), {name: why for name, why in doubtful.items() if name}
 
 
 def no_numbers(table: Table, columns: Sequence[ColumnProfile]) -> InvalidTableError:
@@ -301,16 +294,3 @@ def no_numbers(table: Table, columns: Sequence[ColumnProfile]) -> InvalidTableEr
     cells = [column.first_bad[1] for column in columns if column.first_bad is not None]
     advice = remedy(cells[0], table.decimal) if cells else "Correct it, or leave the column out."
     return InvalidTableError(f"{table.label}: {told}\n{advice}")
-
-
-def _too_few(
-    table: Table, kept: Sequence[str], advice: str, reasons: Mapping[str, Doubt | str]
-) -> InvalidTableError:
-    """Say that fewer than two columns can be variables, and why the others are left out."""
-    told = listing([f"{name} ({why})" for name, why in reasons.items() if why], quote="")
-    kept = [name for name in kept if not reasons[name]]  # one value does not vary
-    return InvalidTableError(
-        f"{table.label}: at least two columns of numbers that vary are needed, and there is "
-        f"{f'only {kept[0]!r}' if kept else 'none'}{f'; left out: {told}' if told else ''}.\n"
-        f"{advice}"
-    )

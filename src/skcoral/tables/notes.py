@@ -12,7 +12,6 @@ from skcoral.data.moments import Moments
 from skcoral.tables.cells import LEFT_OUT
 from skcoral.tables.columns import ColumnProfile, TableProfile
 from skcoral.tables.dialect import SEPARATORS
-from skcoral.tables.roles import Doubt
 from skcoral.tables.table import Table
 
 _SHOWN = 8
@@ -110,7 +109,7 @@ def constant_note(columns: Sequence[ColumnProfile]) -> str:
     return f"Constant, so left out: {listing(told, _SHOWN, quote='')}." if told else ""
 
 
-def doubtful_note(doubtful: Mapping[str, Doubt], how: str) -> str:
+def doubtful_note(doubtful: Mapping[str, str], how: str) -> str:
     """Which columns look like ids or years and so are no variables, and how to use them."""
     if not doubtful:
         return ""

@@ -7,8 +7,6 @@ as dummies, are variables, and the answer says what becomes of them.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,21 +30,6 @@ _ID_WORD = re.compile(
     "customer|client|patient|respondent|subject|user|member|household|case|order|invoice|sku|isbn|"
     "hhid|psu|stratum|strata|cluster|ean|barcode|zip|zipcode|postcode|plz|phone|fips|gvkey|permno|cusip|isin"
 )
-
-
-@dataclass(frozen=True)
-class Doubt:
-    """Why a column of numbers is hardly a variable; ``step`` is that of a counter."""
-
-    kind: Literal["counter", "weights", "years", "dates", "identifier"]
-    step: float = 0.0
-
-    def __str__(self) -> str:
-        if self.kind == "counter":
-            return f"counts {'up' if self.step > 0 else 'down'} in steps of {abs(self.step):g}"
-        if self.kind == "identifier":
-            return "whole numbers that are all different, like ids"
-        return f"looks like {'row weights' if self.kind == 'weights' else self.kind}"
 
 
 class ColumnWatch:
@@ -76,23 +59,27 @@ class ColumnWatch:
             self._check_dates(values)
             self._check_repeats(values)
 
-    def doubt(self, name: str) -> Doubt | None:
-        """Why the column is hardly a variable; None where it may be one."""
+    def doubt(self, name: str) -> str:
+        """Why the column is hardly a variable; empty where it may be one."""
         if self.n < _ENOUGH or self.low == self.high:
-            return None
+            return ""
         if self.has_step and np.isfinite(self._step) and self._step:
-            return Doubt("counter", self._step)
-        if self.low >= 0 and _WEIGHTS.fullmatch(name.lower()):
-            return Doubt("weights")
+            return f"counts {'up' if self._step > 0 else 'down'} in steps of {abs(self._step):g}"
+        if self.may_be_weights(name):
+            return "looks like row weights"
         if not self.is_whole:
-            return None
+            return ""
         if _YEARS[0] <= self.low and self.high <= _YEARS[1]:
-            return Doubt("years")
+            return "looks like years"
         if self.is_day or self.is_month:
-            return Doubt("dates")
+            return "looks like dates"
         if not self._repeats and (self._is_dense or self._is_coded or _is_id(name)):
-            return Doubt("identifier")
-        return None
+            return "whole numbers that are all different, like ids"
+        return ""
+
+    def may_be_weights(self, name: str) -> bool:
+        """Whether a column of this name and without negative numbers may weight the rows."""
+        return self.low >= 0 and _WEIGHTS.fullmatch(name.lower()) is not None
 
     @property
     def n_codes(self) -> int:

@@ -31,7 +31,6 @@ from skcoral.tables import notes
 from skcoral.tables.columns import TableProfile
 from skcoral.tables.leverage import DominantRow, dominant_rows
 from skcoral.tables.matrices import NamedMatrix
-from skcoral.tables.roles import Doubt
 from skcoral.tables.table import Complete, Table, complete_rows, labels_of
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ class Dataset:
     names: tuple[str, ...]
     _: KW_ONLY
     constant: tuple[str, ...] = ()  # numeric columns that never change
-    doubtful: Mapping[str, Doubt] = field(default_factory=dict)  # left out: ids, years, weights
+    doubtful: Mapping[str, str] = field(default_factory=dict)  # left out: ids, years, weights
     matrix: NamedMatrix | None = None  # where the file holds one
     request: Request = Request()
     progress: Progress = field(default=quiet, compare=False)

@@ -12,7 +12,6 @@ from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.tables.columns import TableProfile, no_numbers, profile, select_variables
 from skcoral.tables.matrices import NamedMatrix, check_rows, matrix_in
 from skcoral.tables.reading import open_table
-from skcoral.tables.roles import Doubt
 from skcoral.tables.table import Batch, Table
 from skcoral.workflow.dataset import Dataset, Progress, Request, quiet
 
@@ -47,11 +46,11 @@ class OpenedFile:
         return tuple(name for name in self.table.names if name not in left_out)
 
     @cached_property
-    def doubtful(self) -> dict[str, Doubt]:
+    def doubtful(self) -> dict[str, str]:
         """Columns that look like ids, years or weights, with the reason."""
         offered = self.offered if self.matrix is None else ()
         doubts = {name: self.content.column(name).doubt for name in offered}
-        return {name: doubt for name, doubt in doubts.items() if doubt is not None}
+        return {name: doubt for name, doubt in doubts.items() if doubt}
 
     def choose(self, request: Request) -> Dataset:
         """Take the variables that are asked for, or all columns of numbers."""
@@ -66,7 +65,7 @@ class OpenedFile:
             matrix = self._part_of_matrix(self.matrix, request)
             return Dataset(self.table, self.content, matrix.names, matrix=matrix, **how)
         aside = [name for name in (request.target, *other_uses) if name is not None]
-        chosen = select_variables(
+        names, how["constant"], how["doubtful"] = select_variables(
             self.table,
             self.content,
             request.columns or None,
@@ -77,8 +76,7 @@ class OpenedFile:
             weights = self.content.column(request.weights)
             if weights.kind != "number" or weights.is_unreadable:
                 raise no_numbers(self.table, [weights])
-        how |= {"constant": chosen.constant, "doubtful": chosen.doubtful}
-        return Dataset(self.table, self.content, chosen.variables, **how)
+        return Dataset(self.table, self.content, names, **how)
 
     def _part_of_matrix(self, matrix: NamedMatrix, request: Request) -> NamedMatrix:
         label = self.table.label
@@ -98,8 +96,8 @@ class OpenedFile:
     def for_model(self, model: Any) -> Dataset:
         """The columns that a model was fitted on: by name, or in order where it has no names."""
         check_rows(self.matrix, self.table.label)
-        names = getattr(model, "feature_names_in_", None)
-        wanted = None if names is None else [str(name) for name in names]
+        wanted = getattr(model, "feature_names_in_", None)
+        wanted = None if wanted is None else [str(name) for name in wanted]
         missing = [name for name in wanted or () if name not in self.table.names]
         if missing:
             raise InvalidTableError(
@@ -107,16 +105,16 @@ class OpenedFile:
                 f"{listing(missing, quote='')}.\n"
                 "Give a table with all columns that the model was fitted on; order does not matter."
             )
-        chosen = select_variables(
+        names, _, _ = select_variables(
             self.table, self.content, wanted, include=None, may_be_constant=True
         )
-        if len(chosen.variables) != model.n_features_in_:
+        if len(names) != model.n_features_in_:
             raise InvalidTableError(
                 f"{self.table.label}: the model has {model.n_features_in_} columns without names, "
-                f"and the table has {len(chosen.variables)} columns of numbers.\n"
+                f"and the table has {len(names)} columns of numbers.\n"
                 "Give a table with the columns that the model was fitted on, in the same order."
             )
-        return Dataset(self.table, self.content, chosen.variables, progress=self.progress)
+        return Dataset(self.table, self.content, names, progress=self.progress)
 
 
 def open_file(
