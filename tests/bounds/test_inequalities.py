@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import scipy.linalg as sla
 
-from certificates.conftest import ANCHORS, PAIRS, R, honest
+from certificates.results import ANCHORS, PAIRS, R, honest
 from skcoral.bounds.arithmetic import Enclosure, Floats
 from skcoral.bounds.dual import definite
 from skcoral.bounds.exact import floor_room, mean_room

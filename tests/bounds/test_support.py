@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.linalg as sla
 
-from certificates.conftest import R, honest
+from certificates.results import R, honest
 from skcoral import decorrelate
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.support import support_bound

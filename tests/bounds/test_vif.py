@@ -9,10 +9,8 @@ import flint
 import numpy as np
 import pytest
 
-from certificates.conftest import ANCHORS, R, failed, honest
-from certificates.results import about
-from certificates.test_singular import HONEST as SINGULAR
-from certificates.test_singular import R as SINGULAR_R
+from certificates.conftest import failed
+from certificates.results import ANCHORS, R, about, honest
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.vif import least_unique, limited_room, proved_floor
 from skcoral.certificates import check, prove
@@ -95,8 +93,8 @@ def claims(result: Any, **changes: Any) -> set[str]:
 
 def test_limits_are_for_full_rank_without_a_support() -> None:
     limit = VifLimit(1.5, 1.2, 1.0)
-    singular = [(SINGULAR[name], SINGULAR_R) for name in ("frame", "lifted")]
-    for result, matrix in ((honest("support"), R), *singular, about("wide, tradeoff")):
+    for kind in ("support", "rank, frame", "rank, lifted", "wide, tradeoff"):
+        result, matrix = about(kind)
         for judge in (check, prove):
             with pytest.raises(CertificateError, match="a limit on the VIF has no certificate"):
                 judge(replace(result, goal=limit), matrix)

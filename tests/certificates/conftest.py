@@ -1,8 +1,8 @@
-"""Honest results of every kind, and what it means to refuse one."""
+"""What it means to refuse a result, whoever judges; and the arithmetics."""
 
 from __future__ import annotations
 
-import warnings
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -11,54 +11,15 @@ import flint
 import numpy as np
 import pytest
 
-from skcoral import decorrelate, maximize_fidelity, threshold
 from skcoral.bounds.arithmetic import PRECISION, Balls, Floats
-from skcoral.certificates import check, evaluation, prove
+from skcoral.certificates import certificate_text, check, evaluation, prove
+from skcoral.core import criteria
+from skcoral.core.lowrank import FactoredCorrelation
 from skcoral.core.solution import Certificate
-from skcoral.datasets import make_system
-from skcoral.exceptions import CertificateError, NotCertifiedWarning
-from skcoral.solvers.support import support_from_threshold
+from skcoral.exceptions import CertificateError
 
-R = make_system(6)
-PAIRS = np.abs(np.subtract.outer(range(6), range(6))).astype(float)
-ANCHORS = np.random.default_rng(5).normal(size=(6, 4))
-MASK = support_from_threshold(R, 0.2)
-
-MAKERS: dict[str, Callable[[], Any]] = {
-    "threshold": lambda: threshold(R),
-    "edge": lambda: decorrelate(R),
-    "exact": lambda: decorrelate(R, [0.97, 0.96, 0.0, 0.5, 0.9, 0.9]),
-    "exact, anchors": lambda: decorrelate(R, 0.3, anchors=ANCHORS),
-    "squared": lambda: decorrelate(R, 0.99),
-    "worst": lambda: decorrelate(R, 0.99, criterion="worst"),
-    "absolute": lambda: decorrelate(R, 0.99, criterion="absolute"),
-    "weighted": lambda: decorrelate(R, 0.99, pair_weights=PAIRS),
-    "weighted worst": lambda: decorrelate(R, 0.99, pair_weights=PAIRS, criterion="worst"),
-    "a floor of one": lambda: decorrelate(R, [1.0, 0.99, 0.99, 0.99, 0.9, 0.2]),
-    "anchors": lambda: decorrelate(R, 0.99, anchors=ANCHORS),
-    "budget": lambda: maximize_fidelity(R, 0.05),
-    "no budget": lambda: maximize_fidelity(R, 0.0),
-    "vif": lambda: maximize_fidelity(R, 1.1, criterion="vif"),
-    "vif, anchors": lambda: maximize_fidelity(R, 1.1, criterion="vif", anchors=ANCHORS),
-    "vif of one": lambda: maximize_fidelity(R, 1.0, criterion="vif"),
-    "open": lambda: decorrelate(R, 0.99, max_iter=2),
-    "support": lambda: decorrelate(R, 0.99, support=MASK, n_starts=5),
-    "support, open": lambda: decorrelate(R, 0.85, support=MASK, n_starts=5),
-    "support, worst": lambda: decorrelate(R, 0.9, support=MASK, n_starts=5, criterion="worst"),
-    "support, absolute": lambda: decorrelate(
-        R, 0.9, support=MASK, n_starts=5, criterion="absolute"
-    ),
-    "support, exact": lambda: decorrelate(R, 0.5, support=np.tril(np.ones((6, 6))), n_starts=5),
-}
-_MADE: dict[str, Any] = {}
-
-
-def honest(kind: str) -> Any:
-    if kind not in _MADE:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NotCertifiedWarning)
-            _MADE[kind] = MAKERS[kind]()
-    return _MADE[kind]
+from . import verifier
+from .results import FULL, R
 
 
 def failed(result: Any, matrix: Any = R, judge: Callable[..., Any] = check) -> set[str]:
@@ -72,7 +33,7 @@ def broken(result: Any, *claims: str, matrix: Any = R) -> None:
         assert failed(result, matrix, judge) == set(claims), judge(result, matrix)
 
 
-def verdict(judge: Callable[..., Any], result: Any, matrix: Any) -> str:
+def verdict(judge: Callable[..., Any], result: Any, matrix: Any = R) -> str:
     """Why a result is refused; an empty text if it is not."""
     try:
         found = judge(result, matrix)
@@ -86,11 +47,26 @@ def refused(result: Any, matrix: Any = R) -> bool:
     return bool(verdict(check, result, matrix)) and bool(verdict(prove, result, matrix))
 
 
+def verifier_refuses(result: Any, matrix: Any) -> bool:
+    """Whether the stand-alone verifier refuses a result with all of its arrays."""
+    dense = matrix.toarray() if isinstance(matrix, FactoredCorrelation) else matrix
+    return bool(verifier.problems(json.loads(certificate_text(result, matrix)), dense))
+
+
 def with_arrays(result: Any, **arrays: Any) -> Any:
     """The same claims with other arrays in the proof; None leaves one out."""
     c = result.certificate
     parts = {name: a for name, a in {**c.arrays, **arrays}.items() if a is not None}
     return replace(result, certificate=Certificate(c.kind, parts, c.info))
+
+
+def with_T(result: Any, T: Any, matrix: Any = R, **more: Any) -> Any:
+    """The same claim about another transformation, with everything reported of it as it is."""
+    S = matrix.toarray() if isinstance(matrix, FactoredCorrelation) else matrix
+    G = T.T @ S @ T
+    told = {"T": T, "correlation": 0.5 * (G + G.T), "fidelity": np.einsum("ij,ij->j", S, T)}
+    told["objective"] = criteria.value(result.criterion, G, result.pair_weights)
+    return replace(result, **told, **more)
 
 
 @pytest.fixture(autouse=True)
@@ -99,7 +75,7 @@ def few_columns_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluation, "_BLOCK", 7)
 
 
-@pytest.fixture(params=list(MAKERS))
+@pytest.fixture(params=list(FULL))
 def kind(request: pytest.FixtureRequest) -> str:
     return request.param
 

@@ -1,8 +1,9 @@
-"""Every number of a claim, falsified just beyond its tolerance and just within it.
+"""Every number and word of a claim, falsified: by the judges of the package and stand-alone.
 
-All other claims are made to hold, so that the falsified one is the reason for the refusal. A
-tolerance three times as wide or as narrow fails here. The ordinary suite takes each number of some
-kinds of results, the slow one those of all kinds.
+Numbers are falsified just beyond their tolerance and just within it, while all other claims are
+made to hold, so that the falsified one is the reason for the refusal: a tolerance three times as
+wide or as narrow fails here. The ordinary suite takes each number of some kinds of results, the
+slow one those of all kinds.
 """
 
 from __future__ import annotations
@@ -15,21 +16,24 @@ import numpy as np
 import pytest
 
 from skcoral.certificates import check
-from skcoral.core.lowrank import FactoredCorrelation
+from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
+from skcoral.exceptions import CertificateError
 
-from .conftest import R, broken, failed, honest, with_arrays
-from .results import KINDS, about
+from .conftest import broken, failed, refused, verifier_refuses, with_arrays
+from .results import KINDS, R, about, honest
 
 LARGE = ["large, squared", "large, absolute"]
 Lies = Iterator[tuple[Any, str, bool]]
 
 
-def nudged(value: Any, step: float) -> Any:
+def nudged(value: Any, step: float, at: int | None = None) -> Any:
     """A number, or an array in one place that is finite, moved by a step."""
     if isinstance(value, FactoredCorrelation):
-        return FactoredCorrelation(nudged(value.factor, step))
+        return FactoredCorrelation(nudged(value.factor, step, at))
+    if isinstance(value, LowRankTransform):
+        return LowRankTransform(nudged(value.left, step, at), value.right)
     out = np.array(value)
-    out.flat[place_in(out)] += step
+    out.flat[place_in(out) if at is None else at] += step
     return out if out.ndim else float(out)
 
 
@@ -133,6 +137,100 @@ def test_numbers_at_their_tolerance(name: str, kind: str) -> None:
     result, matrix = about(kind)
     for lie, claim, wrong in lies_about(name, result, matrix):
         broken(lie, *[claim] * wrong, matrix=matrix)
+
+
+# By how much a number has to be changed to be another one, at most.
+MATTERS = {"prices": 5e-6, "weights": 5e-6, "lower_bound": 3e-6, "T": 1e-5, "pair_weights": 1e-3}
+MATTERS |= {
+    "rho_upper": 2e-7,
+    "budget": 1e-6,
+    "max_vif": 1e-6,
+    "largest_vif": 1e-6,
+    "anchors": 1e-3,
+}
+every = pytest.mark.parametrize("kind", KINDS)
+
+
+def changes_of(result: Any, rng: Any, count: int) -> Iterator[tuple[str, Any]]:
+    """Some numbers of every field, changed in the last place that matters and grossly."""
+    slack = result.fidelity - getattr(result, "rho_min", 0)
+    for name in {"rho_min", "lower", "upper", "fidelity", "correlation", "objective", *MATTERS}:
+        record = result if hasattr(result, name) else getattr(result, "goal", None)
+        value = getattr(record, name, None)
+        if value is None:
+            continue
+        inner = getattr(value, "factor", getattr(value, "left", value))
+        given = np.flatnonzero(np.isfinite(inner) & (np.not_equal(inner, 0) | (name != "T")))
+        for at in rng.permutation(given)[:count].tolist():
+            own = float(np.ravel(inner)[at])
+            size = MATTERS.get(name, 3e-9) * max(1.0, abs(own))
+            steps = [size, -size] + [0.5 * max(1.0, abs(own))] * (count > 1)
+            if name == "rho_min":  # lower floors that do not bind are another truth
+                steps = [float(slack[at]) + 2e-9, float(slack[at]) + 0.1]
+            elif name == "rho_upper":  # a bound that is higher than proved is true
+                steps = [-size, -0.5]
+            elif name in ("anchors", "pair_weights") and own == 0:
+                continue
+            for step in steps:
+                other = {name: nudged(value, step, at)}
+                goal = other if record is result else {"goal": replace(record, **other)}
+                yield name, replace(result, **goal)
+
+
+@every
+@pytest.mark.parametrize("count", [1, pytest.param(8, marks=pytest.mark.slow)])
+def test_every_number(kind: str, count: int) -> None:
+    result, matrix = about(kind)
+    for name, lie in changes_of(result, np.random.default_rng(KINDS.index(kind)), count):
+        assert refused(lie, matrix), name
+        unknown = name in ("prices", "weights") and result.certificate.kind == "support"
+        assert unknown or verifier_refuses(lie, matrix), name
+
+
+OTHER_WORDS = {
+    "status": ["exact", "optimal", "best_found", "not_converged"],
+    "criterion": ["worst", "squared"],
+}
+
+
+@every
+def test_every_word(kind: str) -> None:
+    result, matrix = about(kind)
+    for name in set(OTHER_WORDS) & set(vars(result)):
+        told, words = getattr(result, name), OTHER_WORDS[name]
+        if name == "criterion" and result.certificate.is_exact:
+            words = []  # no residual correlation is none by any criterion
+        for other in {"", f"{told}x", *words} - {told}:
+            either = {told, other} == {"best_found", "not_converged"}  # for an open gap
+            assert either or refused(replace(result, **{name: other}), matrix), other
+    for other in {"", "exact", "tradeoff"} - {result.certificate.kind}:
+        proof = replace(result.certificate, kind=other)
+        assert refused(replace(result, certificate=proof), matrix), other
+
+
+@every
+@pytest.mark.parametrize("count", [2, pytest.param(4, marks=pytest.mark.slow)])
+def test_dual_points(kind: str, count: int) -> None:
+    """Arrays of a proof may be replaced by others that prove as much, and by no others."""
+    result, matrix = about(kind)
+    for name, a in result.certificate.arrays.items():
+        beside = a + np.eye(*a.shape) if a.ndim == 2 else a[::-1]
+        for other in (1.5 * a, beside, 0.5 * a, -a)[:count]:
+            if np.allclose(other, a, atol=1e-7) or (name == "factor" and other[0, 0] == -a[0, 0]):
+                continue  # the product of -A with itself is that of A
+            lie = with_arrays(result, **{name: other})
+            if name in ("weights", "multipliers") and np.all(other >= 0):
+                prices = {"prices": 2 * other} if name == "multipliers" else {}
+                lie = replace(lie, weights=other, **prices)
+            try:
+                found = check(lie, matrix)
+            except CertificateError:
+                continue
+            if found.passed:  # then it has to be true, and as sharp as promised
+                assert found.lower <= getattr(result, "objective", found.upper) + 1e-7
+            else:
+                assert found.problems
+                assert name in ("slope", "eta") or verifier_refuses(lie, matrix), name
 
 
 def test_a_limit_that_is_exceeded() -> None:

@@ -23,9 +23,8 @@ from skcoral.datasets import load_wine, make_system
 from skcoral.exceptions import CertificateError, NotCertifiedWarning
 from skcoral.solvers.exact import solve_threshold
 
-from . import test_singular
-from .conftest import MAKERS, MASK, R, honest, refused, verdict, with_arrays
-from .results import KINDS, about
+from .conftest import refused, verdict, with_arrays
+from .results import FULL, KINDS, MASK, ROWS, R, about, honest
 
 
 def test_multipliers_below_rounding() -> None:
@@ -113,12 +112,12 @@ def test_parts_of_a_certificate(kind: str) -> None:
         assert refused(replace(result, certificate=replace(c, info=info)), matrix), info
 
 
-@pytest.mark.parametrize("count", [3, pytest.param(len(MAKERS), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [3, pytest.param(len(FULL), marks=pytest.mark.slow)])
 def test_certificates_of_other_results(kind: str, count: int) -> None:
     """Any other certificate proves less, something else, or nothing."""
     result = honest(kind)
-    start = list(MAKERS).index(kind) + 1
-    for other in [*MAKERS, *MAKERS][start : start + count]:
+    start = list(FULL).index(kind) + 1
+    for other in [*FULL, *FULL][start : start + count]:
         point = honest(other).certificate
         same = point.kind == result.certificate.kind and all(
             np.array_equal(point.arrays[n], result.certificate.arrays[n])
@@ -158,9 +157,14 @@ def test_another_support() -> None:
     assert refused(replace(result, T=T))
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+DUAL = {"H": "multipliers", "S": "weights", "mean_S": "mean_weights", "N": "multipliers"}
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
-    kind=st.sampled_from(["squared", "worst", "absolute", "weighted", "anchors", "exact", "edge"]),
+    kind=st.sampled_from(
+        ["squared", "worst", "absolute", "weighted", "anchors", "exact", "edge", "rank, frame"]
+    ),
     seed=st.integers(0, 10**6),
     spread=st.floats(-8, 1),
     claimed=st.floats(0.5, 3.0),
@@ -169,26 +173,25 @@ def test_dual_points_that_no_solver_made(
     kind: str, seed: int, spread: float, claimed: float
 ) -> None:
     """However a dual point is made, it proves nothing that is false."""
-    rng = np.random.default_rng(seed)
-    result = honest(kind)
-    c = result.certificate
-    name = next(name for name in ("H", "S", "mean_S") if name in c.arrays)
-    k = len(c.arrays[name])
-    noise = rng.normal(size=(k, k)) * 10.0**spread
-    matrix = c.arrays[name] + noise + noise.T
-    first = {"H": "multipliers", "S": "weights", "mean_S": "mean_weights"}[name]
-    weights = np.abs(c.arrays[first] * (1 + 10.0**spread * rng.normal(size=len(result.names))))
-    lie = with_arrays(result, **{name: matrix, first: weights})
-    lie = replace(lie, weights=weights, status="best_found")
-    prices = 2 * weights if name == "H" else np.zeros_like(weights)
-    lie = replace(lie, prices=prices, lower_bound=claimed * result.objective if name == "H" else 0)
-    passed = [not verdict(judge, lie, R) for judge in (check, prove)]
+    rng, (result, matrix) = np.random.default_rng(seed), about(kind)
+    arrays = result.certificate.arrays
+    name = next(name for name in DUAL if name in arrays)
+    noise = rng.normal(size=arrays[name].shape) * 10.0**spread
+    weights = arrays[DUAL[name]]
+    weights = np.abs(weights * (1 + 10.0**spread * rng.normal(size=len(weights))))
+    other = {name: arrays[name] + noise + noise.T, DUAL[name]: weights}
+    if "kappa" in arrays:
+        other["kappa"] = np.abs(arrays["kappa"] + 10.0**spread * rng.normal(size=len(weights)))
+    lie = replace(with_arrays(result, **other), weights=weights, status="best_found")
+    is_bound = DUAL[name] == "multipliers"
+    prices = 2 * weights if is_bound else np.zeros_like(weights)
+    lie = replace(lie, prices=prices, lower_bound=claimed * result.objective if is_bound else 0)
+    passed = [not verdict(judge, lie, matrix) for judge in (check, prove)]
     assert passed[0] <= passed[1]
-    if claimed > 1 + 1e-6 and name == "H":
-        assert not any(passed)
+    assert not any(passed) or claimed <= 1 + 1e-6 or not is_bound
     for judge in (check, prove):
         try:
-            found = judge(lie, R)
+            found = judge(lie, matrix)
         except CertificateError:
             continue
         assert found.lower <= result.objective + 1e-7
@@ -227,19 +230,16 @@ def test_balls_are_precise_while_they_prove_and_no_longer() -> None:
 
 
 def test_a_matrix_or_a_factor() -> None:
-    frame, rows_of = test_singular.HONEST["frame"], FactoredCorrelation(test_singular.Z)
-    assert check(frame, rows_of).passed
+    frame, by_rows = honest("rank, frame"), FactoredCorrelation(ROWS)
+    assert check(frame, by_rows).passed
     for value in (np.nan, np.inf):
-        rows = test_singular.Z.copy()
+        rows = ROWS.copy()
         rows[1, 2] = value
         with pytest.raises(CertificateError, match="not finite"):
             check(frame, FactoredCorrelation(rows))
     for names in (("a",) * 8, list(frame.names), tuple(range(8))):
         with pytest.raises(CertificateError, match="names"):
-            check(
-                frame.__class__(**{**vars(frame), "names": names}),
-                FactoredCorrelation(test_singular.Z),
-            )
+            check(replace(frame, names=names), by_rows)
     with pytest.raises(CertificateError, match="rank below p; give R"):
         check(honest("squared"), FactoredCorrelation(np.eye(6)))
 

@@ -2,82 +2,29 @@
 
 from __future__ import annotations
 
-import contextlib
-import warnings
 from dataclasses import replace
-from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from skcoral import decorrelate, threshold
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.rank import factor_bound
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
 from skcoral.certificates.ledger import Ledger
-from skcoral.core.deficiency import Deficiency
 from skcoral.core.linalg import correlation_of_covariance
 from skcoral.core.lowrank import FactoredCorrelation
-from skcoral.core.problem import Matrix
 from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 
 from .conftest import failed, refused, verdict, with_arrays
+from .results import ROWS, honest
+from .results import SINGULAR as R
 
-RNG = np.random.default_rng(3)
-ROWS = RNG.normal(size=(6, 8))
-R = np.corrcoef(ROWS.T)
-Z = ROWS - ROWS.mean(axis=0)
-Z /= np.linalg.norm(Z, axis=0)
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 judges = pytest.mark.parametrize("judge", [check, prove])
-
-
-def by_matrix(result: Any) -> Any:
-    """The same proof with H as a matrix instead of its factor."""
-    c = result.certificate
-    V, kappa = c.arrays["V"], c.arrays["kappa"]
-    r, p = V.shape
-    lengths = np.sum(V * V, axis=0)
-    arrays = {key: c.arrays[key] for key in ("factor", "multipliers")}
-    arrays |= {"H": V.T @ V + np.diag(kappa), "diagonal": lengths + (p - lengths.sum()) / r}
-    return replace(result, certificate=Certificate("rank", arrays, c.info))
-
-
-FLOORS = [1.0, 0.9, 0.99, 0.5, 0.99, 0.9, 1.0, 0.95]
-ASKED = {
-    "welch": lambda: decorrelate(R, 0.3),
-    "welch, worst": lambda: decorrelate(R, 0.3, criterion="worst"),
-    "frame": lambda: decorrelate(R, 0.999),
-    "rank": lambda: by_matrix(decorrelate(R, 0.995)),
-    "rank, factor": lambda: decorrelate(R, 0.995),
-    "open": lambda: decorrelate(R, 0.99),
-    "open, mixed": lambda: decorrelate(R, FLOORS),
-    "lifted": lambda: decorrelate(R, 0.99, criterion="worst"),
-    "threshold": lambda: threshold(R),
-}
-
-
-class Solved(dict[str, Any]):
-    """Results by name, solved when they are first used."""
-
-    def __missing__(self, name: str) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            self[name] = ASKED[name]()
-        return self[name]
-
-
-HONEST = Solved()
-
-
-@pytest.fixture(params=list(ASKED))
-def name(request: pytest.FixtureRequest) -> str:
-    return request.param
 
 
 def test_a_rank_of_one() -> None:
@@ -90,7 +37,7 @@ def test_a_rank_of_one() -> None:
 def test_a_factor_of_fewer_directions() -> None:
     """Outputs held in fewer dimensions than there are would have a larger least residual."""
     for name in ("welch", "frame"):
-        result = HONEST[name]
+        result = honest(f"rank, {name}")
         A = result.certificate.arrays["factor"][:-1]
         A = A / np.linalg.norm(A, axis=0)
         c = result.certificate
@@ -102,44 +49,13 @@ def test_a_factor_of_fewer_directions() -> None:
         assert refused(replace(result, certificate=lie), R)
 
 
-@settings(max_examples=60, deadline=None)
-@given(seed=st.integers(0, 10**6), spread=st.floats(-6, 1), claimed=st.floats(1.00001, 2))
-def test_no_dual_point_proves_too_much(seed: int, spread: float, claimed: float) -> None:
-    rng = np.random.default_rng(seed)
-    result = HONEST["frame"]
-    arrays = result.certificate.arrays
-    noise = rng.normal(size=(5, 5)) * 10.0**spread
-    lam = np.abs(arrays["multipliers"] * (1 + 10.0**spread * rng.normal(size=8)))
-    kappa = np.abs(arrays["kappa"] + 10.0**spread * rng.normal(size=8))
-    lie = with_arrays(result, N=arrays["N"] + noise + noise.T, multipliers=lam, kappa=kappa)
-    lie = replace(lie, weights=lam, prices=2 * lam, status="best_found")
-    passed = [not verdict(judge, lie, R) for judge in (check, prove)]
-    assert passed[0] <= passed[1]
-    assert refused(replace(lie, lower_bound=claimed * result.objective), R)
-    with contextlib.suppress(CertificateError):
-        assert check(lie, R).lower <= result.objective + 1e-7
-
-
-@cache
-def wide(p: int, n: int, floor: Any, **given: Any) -> tuple[Any, Any, np.ndarray]:
-    rows = np.random.default_rng(1).normal(size=(n, p))
-    rows -= rows.mean(axis=0)
-    rows /= np.linalg.norm(rows, axis=0)
-    _, size, right = np.linalg.svd(rows, full_matrices=False)
-    A = (size[:, None] * right)[: n - 1]
-    found = Deficiency(A / np.linalg.norm(A, axis=0), np.ones(A.shape[1]), [])
-    names = tuple(f"v{j}" for j in range(p))
-    matrix = Matrix(FactoredCorrelation(found.factor), names, found)
-    return decorrelate(matrix, np.full(p, floor), **given), threshold(matrix), rows
-
-
 @pytest.mark.parametrize(("size", "infinite"), [(0.0, False), (0.2e-10, False), (5e-10, True)])
 @pytest.mark.parametrize("criterion", ["squared", "worst"])
 def test_floors_of_one_beside_a_singular_matrix(
     size: float, infinite: bool, criterion: Any
 ) -> None:
     """A floor of one costs nothing where its output is correlated with none, and no number else."""
-    A = HONEST["welch"].certificate.arrays["factor"]
+    A = honest("rank, welch").certificate.arrays["factor"]
     B = np.zeros((6, 9))
     B[:5, 1:], B[:5, 0], B[5, 0] = A, size * A[:, 0], np.sqrt(1 - size**2)
     system = B.T @ B
@@ -163,7 +79,7 @@ def test_floors_of_one_beside_a_singular_matrix(
 
 def test_the_worst_pair_of_a_frame() -> None:
     """A bound on the sum of squares bounds the largest; the slope follows by the chain rule."""
-    result = HONEST["frame"]
+    result = honest("rank, frame")
     c = result.certificate
     worst = float(np.abs(np.triu(result.correlation, 1)).max())
     bound = np.sqrt(check(result, R).lower / 28)
@@ -190,14 +106,14 @@ def test_the_worst_pair_of_a_frame() -> None:
 
 
 def test_pair_weights_of_a_singular_matrix_prove_nothing_by_the_rank() -> None:
-    result = HONEST["welch"]
+    result = honest("rank, welch")
     weights = 1 - np.eye(8)
     made = replace(result, pair_weights=weights, lower_bound=0.0, status="best_found")
     assert check(made, R).passed, check(made, R).problems
     assert verdict(check, replace(made, lower_bound=1e-6), R)
-    frame = replace(HONEST["frame"], pair_weights=weights)
+    frame = replace(honest("rank, frame"), pair_weights=weights)
     assert "not combined with pair weights" in verdict(check, frame, R)
-    anchored = replace(HONEST["frame"], anchors=np.eye(8))
+    anchored = replace(honest("rank, frame"), anchors=np.eye(8))
     assert "anchors" in verdict(check, anchored, R)
 
 
@@ -225,29 +141,29 @@ def test_a_bound_on_the_worst_pair_is_not_linear_in_the_floors() -> None:
 @pytest.mark.parametrize("name", ["welch", "frame"])
 @pytest.mark.parametrize(("step", "refused"), [(4e-10, True), (0.3e-10, False)])
 def test_entries_of_the_matrix(judge: Any, name: str, step: float, refused: bool) -> None:
-    A = HONEST["welch"].certificate.arrays["factor"]
+    A = honest("rank, welch").certificate.arrays["factor"]
     change = np.random.default_rng(0).normal(size=A.shape)
     other = correlation_of_covariance((A + 1e-6 * change).T @ (A + 1e-6 * change))
     size = 1e-6 * step / np.abs(other - R).max()
     other = correlation_of_covariance((A + size * change).T @ (A + size * change))
     assert np.abs(other - R).max() == pytest.approx(step, rel=0.01)
-    assert ("factor" in failed(replace(HONEST[name], R=None), other, judge)) == refused
+    assert ("factor" in failed(replace(honest(f"rank, {name}"), R=None), other, judge)) == refused
 
 
 @judges
 @pytest.mark.parametrize(("step", "refused"), [(4e-10, True), (0.2e-10, False)])
 def test_entries_of_a_factor(judge: Any, step: float, refused: bool) -> None:
-    other = Z.copy()
-    other[0] *= 1 + step / np.abs(Z[0]).max()
-    assert ("factor" in failed(HONEST["welch"], FactoredCorrelation(other), judge)) == refused
+    other = ROWS.copy()
+    other[0] *= 1 + step / np.abs(ROWS[0]).max()
+    assert ("factor" in failed(honest("rank, welch"), FactoredCorrelation(other), judge)) == refused
 
 
 @judges
 @pytest.mark.parametrize(("step", "refused"), [(2e-10, True), (0.2e-10, False)])
 def test_columns_of_unit_length(judge: Any, step: float, refused: bool) -> None:
-    A = HONEST["welch"].certificate.arrays["factor"].copy()
+    A = honest("rank, welch").certificate.arrays["factor"].copy()
     A[:, 2] *= 1 + step
-    lie = with_arrays(HONEST["welch"], factor=A)
+    lie = with_arrays(honest("rank, welch"), factor=A)
     if refused:
         with pytest.raises(CertificateError, match="unit length"):
             judge(lie, R)
@@ -261,7 +177,7 @@ def test_what_is_left_beside_the_rank(judge: Any, step: float, refused: bool) ->
     """Along a vector of the null space; the bound for p variables is p times 1e-10."""
     v = np.linalg.eigh(R)[1][:, 0]
     other = correlation_of_covariance(R + step * np.outer(v, v))
-    assert ("rank" in failed(replace(HONEST["lifted"], R=None), other, judge)) == refused
+    assert ("rank" in failed(replace(honest("rank, lifted"), R=None), other, judge)) == refused
 
 
 @pytest.mark.parametrize(("ratio", "counts"), [(5e-13, True), (4e-14, False)])

@@ -14,29 +14,13 @@ from skcoral.certificates import certificate_text, check, parse_certificate, pro
 from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
 from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
-from skcoral.solvers.singular.rank_bound import multipliers_of_outputs
 
 from .conftest import broken as both_refuse
 from .conftest import failed, verdict, with_arrays
-from .test_singular import wide
+from .results import WIDE_ROWS as ROWS
+from .results import honest
 
-ANSWER, EDGE, ROWS = wide(40, 9, 0.995)
-LOW, _, _ = wide(40, 9, 0.5)
-R = FactoredCorrelation(ANSWER.certificate.arrays["factor"])
-WORST, _, _ = wide(40, 9, 0.995, criterion="worst")
-
-
-def by_outputs(result: Any) -> Any:
-    """The same answer, proved by its outputs."""
-    A, U = result.certificate.arrays["factor"], result.correlation.factor
-    arrays = multipliers_of_outputs(A, U, result.rho_min)
-    made = Certificate("rank", {"factor": A, **arrays}, result.certificate.info)
-    lam = arrays["multipliers"]
-    return replace(result, certificate=made, weights=lam, prices=2 * lam)
-
-
-RANKED = by_outputs(ANSWER)
-MADE = {"frame": ANSWER, "welch": LOW, "threshold": EDGE, "rank": RANKED, "tradeoff": WORST}
+ANSWER, EDGE = honest("wide, frame"), honest("wide, threshold")
 
 
 def broken(result: Any, *claims: str) -> None:

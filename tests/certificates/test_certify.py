@@ -16,11 +16,9 @@ from skcoral.certificates.certify import certify
 from skcoral.core.solution import Solution
 from skcoral.exceptions import NotCertifiedWarning
 
-from .conftest import MAKERS, MASK, R, honest, with_arrays
-from .results import SYSTEM, about
-from .test_falsified_values import raised, rotation, with_T
-
-KINDS = [kind for kind in MAKERS if kind != "threshold"]
+from .conftest import with_arrays, with_T
+from .results import FULL, MASK, SYSTEM, R, about, honest
+from .test_tolerances import raised, rotation
 
 
 class Asked:
@@ -55,7 +53,7 @@ def test_numbers_are_those_of_the_transformation(field: str, step: float) -> Non
 
 @pytest.mark.parametrize("kind", ["exact", "support, exact"])
 def test_a_residual_that_is_not_exact(kind: str) -> None:
-    asked, result = Asked(MAKERS[kind]), honest(kind)
+    asked, result = Asked(FULL[kind]), honest(kind)
     for size, exact in ((0.95e-8, False), (0.5e-8, True)):
         mix = np.eye(6)
         mix[3, 2] = size  # zeros of a lower triangle stay
@@ -66,7 +64,7 @@ def test_a_residual_that_is_not_exact(kind: str) -> None:
 
 
 def test_a_mean_that_is_not_the_largest() -> None:
-    asked, result = Asked(MAKERS["exact"]), honest("exact")
+    asked, result = Asked(FULL["exact"]), honest("exact")
     for room, status in ((0.95e-8, "best_found"), (0.85e-8, "exact")):
         assert asked.certified(room=room).status == status
     turned = with_T(result, result.T @ rotation(1e-3))
@@ -76,7 +74,7 @@ def test_a_mean_that_is_not_the_largest() -> None:
 @pytest.mark.parametrize("converged", [True, False])
 @pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
 def test_a_gap_that_is_open(criterion: str, converged: bool) -> None:
-    asked = Asked(MAKERS[criterion])
+    asked = Asked(FULL[criterion])
     word = "best_found" if converged else "not_converged"
     for share, status in ((0.96e-7, word), (0.8e-7, "optimal"), (1e-3, word)):
         other = numbers_of(raised(criterion, share)) | {"rho_min": asked.solution.rho_min}
@@ -97,7 +95,7 @@ def test_gaps_of_large_residuals(criterion: Any) -> None:
 
 
 def test_a_floor_within_a_budget_that_is_not_proved() -> None:
-    asked = Asked(MAKERS["budget"])
+    asked = Asked(FULL["budget"])
     for above, status in ((5e-7, "best_found"), (0.2e-7, "optimal")):
         goal = replace(asked.solution.goal, rho_upper=float(asked.solution.rho_min[0]) + above)
         assert asked.certified(goal=goal).status == status
@@ -111,7 +109,7 @@ def without_proof(solution: Solution, name: str) -> Any:
 @pytest.mark.parametrize("kind", ["squared", "worst", "anchors", "budget"])
 def test_a_point_that_proves_nothing(kind: str) -> None:
     """It is replaced by one that proves that the residual is not negative."""
-    asked = Asked(MAKERS[kind])
+    asked = Asked(FULL[kind])
     found = asked.certified(certificate=without_proof(asked.solution, "H"))
     assert (found.lower_bound, found.status) == (0, "best_found")
     assert not found.prices.any()

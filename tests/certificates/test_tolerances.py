@@ -14,30 +14,14 @@ import pytest
 
 from skcoral import decorrelate, maximize_fidelity
 from skcoral.certificates import check, prove
-from skcoral.core import criteria
-from skcoral.core.lowrank import FactoredCorrelation
 from skcoral.core.results import Decorrelation
 from skcoral.core.solution import Budget
 from skcoral.exceptions import CertificateError
 
-from .conftest import ANCHORS, MASK, R, broken, failed, honest, with_arrays
-from .results import SYSTEM, about
+from .conftest import broken, failed, with_arrays, with_T
+from .results import ANCHORS, MASK, SYSTEM, R, about, honest
 
 LARGE = ["large, squared", "large, absolute"]
-
-
-def with_T(result: Decorrelation, T: np.ndarray, matrix: Any = R, **more: Any) -> Decorrelation:
-    """The same claim about another transformation, with everything reported of it as it is."""
-    S = matrix.toarray() if isinstance(matrix, FactoredCorrelation) else matrix
-    G = T.T @ S @ T
-    return replace(
-        result,
-        T=T,
-        correlation=0.5 * (G + G.T),
-        fidelity=np.einsum("ij,ij->j", S, T),
-        objective=criteria.value(result.criterion, G, result.pair_weights),
-        **more,
-    )
 
 
 def raised(kind: str, share: float, **more: Any) -> Decorrelation:

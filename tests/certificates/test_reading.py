@@ -14,9 +14,8 @@ from skcoral.bounds.frame import from_squares
 from skcoral.certificates import check, prove
 from skcoral.solvers.support import support_from_threshold
 
-from .conftest import MASK, R, broken, failed, honest, verdict, with_arrays
-from .results import SYSTEM
-from .test_falsified_values import with_T
+from .conftest import broken, failed, verdict, verifier_refuses, with_arrays, with_T
+from .results import MASK, SYSTEM, R, about, honest
 
 FIVE = np.full(5, 0.9)
 
@@ -74,12 +73,16 @@ def test_fields_that_are_none(kind: str, changes: dict[str, Any], words: str) ->
         ("exact", {"mean_weights": np.zeros(6)}, "all weights are zero"),
         ("support", {"support": np.full((6, 6), 0.5)}, "zeros and ones"),
         ("support", {"support": 1.0 - np.eye(6)}, "ones on the diagonal"),
+        ("support, moments", {"weights": np.full((5, 5), 3.0)}, "weights of a sum over pairs"),
         ("support", {"slope": np.eye(5)}, "`slope` must be floats of shape (6, 6)"),
     ],
 )
 def test_parts_that_are_none(kind: str, arrays: dict[str, Any], words: str) -> None:
+    result, matrix = about(kind)
+    lie = with_arrays(result, **arrays)
     for judge in (check, prove):
-        assert words in verdict(judge, with_arrays(honest(kind), **arrays), R)
+        assert words in verdict(judge, lie, matrix)
+    assert "slope" in arrays or "more" in arrays or verifier_refuses(lie, matrix)
 
 
 # The words for an open gap, on both sides of where they begin.
