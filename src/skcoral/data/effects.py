@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.core.arrays import Array, Frozen, Mask
+from skcoral.core.arrays import Array, Frozen, Mask, column_dots
 from skcoral.core.display import Fidelities, Shown, shortened
 from skcoral.core.linalg import (
     blocks_of,
@@ -181,9 +181,8 @@ def measure_rows(table: CorrelationEstimate, result: Any, moments: Moments) -> M
     # deviations are times the square root of the weight of their row
     Z = moments.deviations / table.scale
     sources, outputs, targets = map(_unit_columns, (Z, *result.outputs_and_sources(Z)))
-    fidelity = np.clip(np.einsum("ij,ij->j", outputs, targets), -1.0, 1.0)
-    before, after = _figures_of_rows(sources), _figures_of_rows(outputs)
-    return _measured(result.names, fidelity, before, after, **how)
+    before, after = FactoredCorrelation(sources), FactoredCorrelation(outputs)
+    return _measured(result.names, column_dots(outputs, targets), before, after, **how)
 
 
 def measure_matrix(
@@ -205,43 +204,43 @@ def measure_matrix(
     unit = T / np.sqrt(np.diag(G))
     B = np.eye(len(R)) if anchors is None else anchors
     RB = R if anchors is None else R @ B
-    fidelity = np.einsum("ij,ij->j", RB, unit) / np.sqrt(np.einsum("ij,ij->j", RB, B))
-    fidelity = np.clip(fidelity, -1.0, 1.0)
-    n = how.get("rows_used", math.inf)
-    after = correlation_of_covariance(G)
+    fidelity = column_dots(RB, unit) / np.sqrt(column_dots(RB, B))
     labels = check_names(names, len(G))
-    return _measured(labels, fidelity, _figures(R, n), _figures(after, n), **how)
-
-
-# Largest absolute correlation and VIF of each column, and the correlation matrix where it is small.
-_Figures = tuple[Array, Array, Array | None]
-
-
-def _figures(R: Array, n_rows: float) -> _Figures:
-    few = n_rows <= len(R)  # every column is a combination of the others
-    vif = np.full(len(R), math.inf) if few else inflation_factors(R)
-    return largest_residuals(R), vif, R
-
-
-def _figures_of_rows(unit: Array) -> _Figures:
-    """The same of rows whose columns are centred and of unit length."""
-    n, p = unit.shape
-    vif = np.full(p, math.inf) if n <= p else inflation_factors(unit.T @ unit)
-    return largest_residuals(FactoredCorrelation(unit)), vif, None
-
-
-def _unit_columns(deviations: Array) -> Array:
-    return np.asarray(deviations / np.sqrt(np.einsum("ij,ij->j", deviations, deviations)))
+    return _measured(labels, fidelity, R, correlation_of_covariance(G), **how)
 
 
 def _measured(
-    names: Sequence[str], fidelity: Array, sources: _Figures, outputs: _Figures, **how: Any
+    names: Sequence[str],
+    fidelity: Array,
+    before: Any,
+    after: Any,
+    *,
+    rows_used: Any = None,
+    **how: Any,
 ) -> Measured:
-    residual_before, vif_before, before = sources
-    residual, vif, after = outputs
+    """The figures of two correlation matrices; those that are kept as factors stay out of them."""
+
+    def inflation(G: Any) -> Array:
+        if rows_used is not None and rows_used <= len(G):  # the others determine every column
+            return np.full(len(G), math.inf)
+        return inflation_factors(G.toarray() if isinstance(G, FactoredCorrelation) else G)
+
     return Measured(
-        tuple(names), fidelity, residual_before, residual, vif_before, vif, before, after, **how
+        names=tuple(names),
+        fidelity=np.clip(fidelity, -1.0, 1.0),
+        residual_before=largest_residuals(before),
+        residual=largest_residuals(after),
+        vif_before=inflation(before),
+        vif=inflation(after),
+        before=None if isinstance(before, FactoredCorrelation) else before,
+        after=None if isinstance(after, FactoredCorrelation) else after,
+        rows_used=rows_used,
+        **how,
     )
+
+
+def _unit_columns(deviations: Array) -> Array:
+    return np.asarray(deviations / np.sqrt(column_dots(deviations, deviations)))
 
 
 def strongest_pairs(G: Array | FactoredCorrelation, limit: int) -> list[tuple[int, int, float]]:
