@@ -167,7 +167,7 @@ def check_matrix(R: Any, *, on_singular: Any = "raise") -> Matrix:
 
 def check_correlation(R: Any, names: Sequence[Any] | None = None) -> Array:
     """Return ``R`` as a symmetric float64 array of full rank, or say why it is none."""
-    return check_semidefinite(R, names).regular()
+    return (check_matrix(R) if names is None else check_semidefinite(R, names)).regular()
 
 
 def check_semidefinite(

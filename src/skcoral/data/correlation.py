@@ -70,17 +70,8 @@ class CorrelationEstimate(Frozen):
 
     @cached_property
     def matrix(self) -> Matrix:
-        """The correlations as the solvers take them, with what was found about them before."""
+        """The correlations as the solvers take them, with what is known of a deficient rank."""
         return Matrix(self.R, self.names, self.deficiency)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names, under the attribute where data frames keep them."""
-        return self.names
-
-    def to_numpy(self) -> Array:
-        """Return the correlation matrix."""
-        return self.R.toarray() if isinstance(self.R, FactoredCorrelation) else self.R
 
     def standardised(self, rows: Any) -> Any:
         """What a transformation acts on: rows in units of ``scale``."""
