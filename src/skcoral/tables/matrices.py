@@ -8,8 +8,7 @@ import numpy as np
 
 from skcoral.core.arrays import Array
 from skcoral.core.limits import current
-from skcoral.core.linalg import correlation_of_covariance
-from skcoral.core.problem import check_finite, check_symmetric
+from skcoral.core.problem import symmetric
 from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
 from skcoral.tables.columns import TableProfile
 from skcoral.tables.table import Table
@@ -94,17 +93,17 @@ def named_matrix(
     """A square of numbers as a correlation matrix; an error where it is not."""
     what = f"{label}: the matrix"
     filled = np.where(np.isnan(matrix), matrix.T, matrix)
-    check_finite(filled, names, what, InvalidCorrelationError)
     variances = np.diag(filled)
-    if variances.min() <= 0:
-        lowest = names[int(np.argmin(variances))]
-        raise InvalidCorrelationError(f"{what} needs a positive diagonal, also for `{lowest}`.")
+    positive = variances > 0
+    if not positive.all():
+        name = names[int(np.argmin(positive))]
+        raise InvalidCorrelationError(f"{what} needs a positive diagonal, also for `{name}`.")
     scale = np.sqrt(variances)
-    check_symmetric(
-        filled / np.outer(scale, scale), names, what, InvalidCorrelationError, 10 * _ROUNDING
-    )
+    scaled = filled / np.outer(scale, scale)
+    R = symmetric(scaled, names, what, InvalidCorrelationError, 10 * _ROUNDING)
     is_correlation = np.abs(variances - 1.0).max() <= _ROUNDING
-    R = 0.5 * (filled + filled.T) if is_correlation else correlation_of_covariance(filled)
+    if is_correlation:
+        R = 0.5 * (filled + filled.T)
     np.fill_diagonal(R, 1.0)
     if is_correlation:
         fits = np.abs(R).max() <= 1.0 + _ROUNDING
