@@ -17,7 +17,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from skcoral.bounds.arithmetic import Enclosure, Floats, exactly, up_to
+from skcoral.bounds.arithmetic import Enclosure, exactly, up_to
 from skcoral.bounds.dual import multipliers_and_matrix
 from skcoral.bounds.tradeoff import Outputs, complete_square
 from skcoral.core.arrays import Array
@@ -56,16 +56,3 @@ def mean_room(arrays: Mapping[str, Array], outputs: Outputs) -> Enclosure:
     square = complete_square(arithmetic, R, B, kappa, S, outputs.floors[rest], "`mean_S`")
     short = (exactly(outputs.rho_min[rest]) - outputs.fidelity[rest]).total()
     return (square * -0.5 + short) / float(outputs.k) + up_to(doubt)
-
-
-def proved_mean_room(R: Array, rho_min: Array, weights: Array, S: Array, T: Array) -> float:
-    """By how much the mean fidelity of an exact decorrelator can exceed that of T, proved.
-
-    Infinite where ``S`` proves nothing.
-    """
-    outputs = Outputs(T, np.eye(len(R)), rho_min, R, Floats())
-    try:
-        room = mean_room({"mean_weights": weights, "mean_S": S}, outputs)
-    except CertificateError:
-        return np.inf
-    return float(room.upper)

@@ -26,6 +26,7 @@ from skcoral.core.arrays import (
     column_dots,
     columns_joined,
     diagonal,
+    diagonal_matrix,
     identity,
     norm,
     solve_positive,
@@ -240,70 +241,34 @@ def _best_beside_fixed(
 ) -> BestExact | None:
     """Best decorrelator beside outputs that can only be their sources; None if there is none.
 
-    What such sources leave of the others may fix further ones: layers of sources, each orthogonal
-    to those before it, as by Gram and Schmidt.
+    What such sources leave of the others may fix further ones: they are completed by the same rule.
     """
-    p = len(floors)
-    residual, mix = C, identity(p, C)  # the rest as combinations of the variables
-    rest: Index = np.arange(p)
-    layers: list[Index] = []
-    outputs: list[Any] = []
-    while True:
-        reach, wanted = np.sqrt(np.maximum(diagonal(residual), 0.0)), floors[rest]
-        if np.any(wanted > reach + tol):
-            return None  # out of reach, which the weights have to prove
-        whole = np.flatnonzero((wanted >= reach * (1 - 4 * EPS)) & (reach > 0.0))
-        if not len(whole) or len(whole) == p:
-            break
-        size = reach[whole]
-        among = to_host(submatrix(residual, whole, whole)) / np.outer(size, size)
-        if np.abs(among - np.eye(len(whole))).max() > tol:
-            return None  # correlated as they are, they cannot all stay
-        free = np.setdiff1d(np.arange(len(rest)), whole)
-        every = np.arange(p)
-        sources = submatrix(mix, every, whole) / to_device(size[None, :], C)
-        along = submatrix(residual, whole, free) / to_device(size[:, None], C)
-        mix = submatrix(mix, every, free) - sources @ along
-        residual = submatrix(residual, free, free) - along.T @ along
-        layers.append(rest[whole])
-        outputs.append(sources)
-        rest = rest[free]
-        if not len(rest):
-            break
-    if not layers:
-        return None
-    problem = _AtLeastOne(residual, floors[rest], tol, callback) if len(rest) else None
-    inner_weights, n_iter = np.ones(0), 0
-    if problem is not None:
-        root = minimise(problem, problem.at(np.ones(len(rest))), max_iter)
-        if problem.refuted(root):
-            return None
-        inner_weights, n_iter = root.weights, problem.n_iter
-        outputs.append(mix @ root.transform())
-    order = np.argsort(np.concatenate([*layers, rest]))
-    T, fidelity, feasible = _judged(
-        C, submatrix(columns_joined(outputs), np.arange(p), order), floors, tol
-    )
-    if not feasible:
+    reach = np.sqrt(diagonal(C))
+    fixed = np.flatnonzero(floors >= reach * (1 - 4 * EPS))
+    if np.any(floors > reach + tol) or len(fixed) in (0, len(floors)):
+        return None  # out of reach, which the weights have to prove; or nothing to complete
+    size = reach[fixed]
+    among = to_host(submatrix(C, fixed, fixed)) / np.outer(size, size)
+    if np.abs(among - np.eye(len(fixed))).max() > tol:
+        return None  # correlated as they are, they cannot all stay
+    sources = diagonal_matrix(to_device(1.0 / size, C))
+    options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "callback": callback}
+    T, rest = complete_exactly(C, floors, fixed, sources, **options)
+    T, fidelity, feasible = _judged(C, T, floors, tol)
+    if not (rest.feasible and feasible):
         return None
     # The dual point of a fixed variable has an infinite weight, and that of an earlier layer is
-    # infinitely larger. The largest weights before rounding dominates are found by trying.
-    factor = cholesky(C)
-    weights = np.ones(p)
-    weights[rest] = inner_weights
-    top = float(inner_weights.max(initial=1.0))
-    gap, best = np.inf, WeightedRoot(C, weights, factor)
-    for digits in np.arange(4, 9.1, 0.5):
-        trial = weights.copy()
-        for depth, layer in enumerate(reversed(layers), start=1):
-            trial[layer] = min(10.0 ** min(depth * digits, 300.0), _WEIGHT_LIMIT) * top
-        root = WeightedRoot(C, trial, factor)
+    # infinitely larger. The largest weight before rounding dominates is found by trying.
+    others = np.setdiff1d(np.arange(len(floors)), fixed)
+    weights, factor, tried = np.ones(len(floors)), cholesky(C), []
+    weights[others] = rest.weights
+    for digits in range(4, 10):
+        weights[fixed] = min(10.0**digits * float(rest.weights.max()), _WEIGHT_LIMIT)
+        root = WeightedRoot(C, weights.copy(), factor)
         try:
-            trial_gap = abs(mean_excess(C, floors, trial, root.root(), T))
+            gap = abs(mean_excess(C, floors, root.weights, root.root(), T))
         except np.linalg.LinAlgError:
             break
-        if trial_gap < gap:
-            gap, best = trial_gap, root
-        if gap < 1e-10:
-            break
-    return _result(best, floors, T, fidelity, True, n_iter)
+        tried.append((gap, root))
+    best = min(tried, key=lambda trial: trial[0])[1]
+    return _result(best, floors, T, fidelity, True, rest.n_iter)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.bounds.exact import proved_mean_room
 from skcoral.core import criteria
 from skcoral.core.arrays import Array, column_dots, to_host
 from skcoral.core.linalg import gram_defect, many_digits
@@ -92,11 +91,9 @@ def solve_exact(R: Any, floors: Array | None, settings: Settings) -> Solution | 
 
 def _mean_room(R: Any, floors: Array, best: BestExact) -> float:
     """By how much the mean fidelity could be larger; infinite where nothing is proved."""
-    T = to_host(best.T)
+    precise = many_digits(best.weights, to_host(best.T))
     try:
-        if many_digits(best.weights, T):
-            return proved_mean_room(to_host(R), floors, best.weights, to_host(best.S), T)
-        return mean_excess(R, floors, best.weights, best.S, best.T, precise=False)
+        return mean_excess(R, floors, best.weights, best.S, best.T, precise=precise)
     except np.linalg.LinAlgError:
         return np.inf
 
