@@ -1,4 +1,4 @@
-"""What can go wrong, one class per failure; every message names the variables concerned.
+"""Errors and warnings, one class for each reason; messages name the variables concerned.
 
 Errors are ``CoralError`` and, as a rule, ``ValueError``:
 
@@ -10,8 +10,8 @@ Errors are ``CoralError`` and, as a rule, ``ValueError``:
 ...     print(f"{type(error).__name__}: {error}")
 InvalidArgumentError: A fidelity floor is a correlation between 0 and 1; got 1.5 for every variable.
 
-Warnings go with an answer that is there, and are filtered as usual; to treat an answer without a
-proof as an error:
+Warnings come with an answer and are filtered as usual. To treat an answer without a proof as an
+error:
 
 >>> import warnings
 >>> warnings.simplefilter("error", NotCertifiedWarning)
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Sequence
 
 
 class CoralError(Exception):
@@ -37,28 +38,24 @@ class SingularCorrelationError(InvalidCorrelationError):
     Attributes
     ----------
     relations : list of str
-        One readable linear relation per null direction, such as ``"total = a + b"``.
+        One linear relation per null direction, such as ``"total = a + b"``.
     redundant : list of str
         Variables that the others determine, one per relation: without them nothing is dependent.
     """
 
     def __init__(
-        self,
-        message: str,
-        relations: list[str] | None = None,
-        redundant: list[str] | None = None,
+        self, message: str, relations: Sequence[str] = (), redundant: Sequence[str] = ()
     ) -> None:
         super().__init__(message)
-        self.relations = relations or []
-        self.redundant = redundant or []
+        self.relations, self.redundant = list(relations), list(redundant)
 
 
 class InvalidArgumentError(CoralError, ValueError):
-    """An argument beside the matrix or the table cannot be used: floors, a budget, a support."""
+    """An argument that is no matrix or table cannot be used: floors, a budget, a support."""
 
 
 class InfeasibleError(CoralError, ValueError):
-    """No transformation satisfies what was asked; the message carries the proof."""
+    """No transformation satisfies what was asked; the message says why."""
 
 
 class CertificateError(CoralError, ValueError):
@@ -78,7 +75,7 @@ class ModelFileError(CoralError, ValueError):
 
 
 class RoundingWarning(UserWarning):
-    """Rounding makes the rows differ from what is proved for their matrix; figures are quoted."""
+    """Rounding makes rows differ from what is proved for their matrix; the message has figures."""
 
 
 class NotCertifiedWarning(UserWarning):
@@ -86,11 +83,11 @@ class NotCertifiedWarning(UserWarning):
 
 
 class SingularCorrelationWarning(UserWarning):
-    """The rank is below the number of variables: the least residual is solved for, and not zero."""
+    """The rank is below the number of variables, so that some residual correlation must remain."""
 
 
 class LeastNormWarning(UserWarning):
-    """Outputs do not determine the rows: of all rows with these outputs, the least is returned."""
+    """Outputs do not determine the rows: the rows of least norm with these outputs are returned."""
 
 
 class SkippedWindowsWarning(UserWarning):
@@ -98,7 +95,7 @@ class SkippedWindowsWarning(UserWarning):
 
 
 class ConfidenceWarning(UserWarning):
-    """Too few rows for a promise about the population with the confidence asked for."""
+    """The rows are too few for a promise about the population with the confidence asked for."""
 
 
 def warn(message: str, category: type[Warning]) -> None:

@@ -1,16 +1,16 @@
-"""Frozen result objects: numbers first, and always the two numbers of the certificate."""
+"""Results: frozen records of what was attained and of what is proved, with the certificate."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral.core.arrays import Array, Frozen
+from skcoral.core.arrays import Array, Frozen, read_only
 from skcoral.core.criteria import Criterion
-from skcoral.core.curve import Frontier as Frontier
 from skcoral.core.display import Drawn, Fidelities
 from skcoral.core.linalg import largest_residuals
 from skcoral.core.lowrank import LowRankTransform, welch
@@ -23,22 +23,24 @@ if TYPE_CHECKING:
     from skcoral.data.effects import Measured
 
 Status = Literal["exact", "optimal", "best_found", "not_converged"]
-_ROUNDING = 1e-9  # of the largest weight: what is smaller is left over by an interior point
+# Relative to the largest weight: smaller ones are what an interior point leaves instead of zero.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Notes(Frozen):
-    """What is known of an answer beyond its matrix: sentences by whoever made the matrix."""
+    """Sentences about an answer, from where its matrix was made."""
 
     about: str = "the matrix given"  #: What the certificate is about.
-    is_about_rows: bool = True  #: Whether that is the correlation of the rows (or matrix) given.
-    guarantee: str = ""  #: What it says about the rows, where it is about something else.
-    confidence: str = ""  #: What holds for the population the rows were drawn from.
-    rounding: str = ""  #: What rounding leaves of the promise on the original scale.
+    #: Whether that is the correlation matrix of the rows, or the matrix given.
+    is_about_rows: bool = True
+    guarantee: str = ""  #: What it says about the rows, where it is about another matrix.
+    confidence: str = ""  #: What holds for the population that the rows were drawn from.
+    rounding: str = ""  #: What rounding leaves of the guarantee on the original scale.
 
 
 class _Transformation(Drawn, Frozen):
-    """What results with a transformation ``T`` have in common."""
+    """Properties of every result with a transformation ``T``."""
 
     T: Any
     names: tuple[str, ...]
@@ -46,7 +48,7 @@ class _Transformation(Drawn, Frozen):
 
     @property
     def rank(self) -> int:
-        """How many dimensions the outputs span: below their number where the matrix is singular."""
+        """Rank of the outputs, which is below their number where the matrix is singular."""
         return int(self.certificate.info.get("rank", len(self.names)))
 
     @property
@@ -55,7 +57,7 @@ class _Transformation(Drawn, Frozen):
         return welch(len(self.names), self.rank)
 
     def loadings(self) -> pd.DataFrame:
-        """``T`` with names: what each output (column) is made of (rows: standardised sources)."""
+        """``T`` with names: a column for each output, a row for each standardised source."""
         import pandas as pd
 
         T = self.T.toarray() if isinstance(self.T, LowRankTransform) else self.T
@@ -67,7 +69,7 @@ class _Transformation(Drawn, Frozen):
 
 @dataclass(frozen=True, eq=False)
 class Threshold(_Transformation):
-    """The threshold ρ★ of a correlation matrix, between two bounds that anyone can re-check.
+    """The threshold ρ★ of a correlation matrix, between two bounds that can be re-checked.
 
     Attributes
     ----------
@@ -79,8 +81,8 @@ class Threshold(_Transformation):
     weights : ndarray of shape (p,)
         λ, non-negative with sum one; the variables with λ_j > 0 bind the threshold.
     T : ndarray of shape (p, p), or LowRankTransform
-        An exact decorrelator whose fidelities are all at least ``lower``; the variables that do
-        not bind have the largest mean fidelity that is still possible.
+        An exact decorrelator whose fidelities are all at least ``lower``. The outputs that do not
+        bind have the largest mean fidelity that this allows.
     fidelity : ndarray of shape (p,)
         Correlation of each output with its own source.
     names : tuple of str
@@ -90,8 +92,7 @@ class Threshold(_Transformation):
     n_iter : int
         Newton steps taken.
     tol : float
-        The gap up to which the threshold counts as certified: what was asked for, and at most
-        ``OPTIMAL_GAP``.
+        The gap up to which the threshold counts as certified, at most ``OPTIMAL_GAP``.
 
     Examples
     --------
@@ -118,12 +119,12 @@ class Threshold(_Transformation):
 
     @property
     def gap(self) -> float:
-        """``upper - lower``: how far ``value`` can be from ρ★ at most."""
+        """``upper - lower``, the largest possible distance of ``value`` from ρ★."""
         return self.upper - self.lower
 
     @property
     def status(self) -> Status:
-        """Say "optimal" if the gap is within ``tol``, else "best_found"."""
+        """Return "optimal" if the gap is at most ``tol``, else "best_found"."""
         return "optimal" if self.gap <= self.tol else "best_found"
 
     @property
@@ -133,7 +134,7 @@ class Threshold(_Transformation):
         return tuple(self.names[j] for j in order if self.weights[j] > rounding)
 
     def summary(self) -> str:
-        """What the threshold says, what binds it, and its status: one line each."""
+        """The threshold, the variables that bind it, and its status: one line each."""
         from skcoral.show.sentences import threshold_summary
 
         return threshold_summary(self)
@@ -150,7 +151,7 @@ class Threshold(_Transformation):
 
 
 class SingularThreshold(Threshold):
-    """The largest common floor at which the sum of squares has the least value of the rank."""
+    """The largest common floor at which the sum of squares is the least for the rank."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -161,10 +162,10 @@ class Decorrelation(Fidelities, _Transformation, Answer):
     ----------
     T : ndarray of shape (p, k), or LowRankTransform
         Column j makes output j: ``X̃ = Z T`` with ``Z`` the standardised table (k = p unless
-        composites are anchored). For tables with many more columns than rows it is the identity
-        plus a product of two factors, and ``T.toarray()`` has the coefficients.
+        outputs are anchored to composites). For tables with many more columns than rows it is the
+        identity plus a product of two factors, and ``T.toarray()`` has the coefficients.
     correlation : ndarray of shape (k, k), or FactoredCorrelation
-        ``TᵀRT``, the correlation matrix of the outputs; kept as a factor in the same case.
+        ``TᵀRT``, the correlation matrix of the outputs; a factor of it for such tables.
     fidelity : ndarray of shape (k,)
         Correlation of each output with its own source; at least ``rho_min``.
     rho_min : ndarray of shape (k,)
@@ -182,12 +183,12 @@ class Decorrelation(Fidelities, _Transformation, Answer):
         with floors at the edge of what is possible, the threshold's λ; above it, the dual
         multipliers λ.
     status : {"exact", "optimal", "best_found", "not_converged"}
-        "exact": no residual correlation, and the largest mean fidelity that the floors allow (with
-        floors at the edge of what is possible: they cannot all be raised, and beside the outputs
-        that bind the others have the largest mean; with a support: no residual only).
-        "optimal": the bound proves that there is no better one, and within a budget no higher
-        floor; within a limit on the VIF it is about the floor alone. "best_found": feasible with an
-        open gap. "not_converged": the solver stopped early.
+        "exact": no residual correlation, and the largest mean fidelity that the floors allow.
+        Where floors cannot all be raised, the mean is the largest over the outputs that do not
+        bind; with a support nothing is said about it.
+        "optimal": the bound proves that no feasible transformation leaves less, and for a budget
+        that no floor is higher; for a limit on the VIF it is about the floor alone.
+        "best_found": feasible with an open gap. "not_converged": the solver stopped early.
     names : tuple of str
         The outputs' names: one-to-one with their sources.
     certificate : Certificate
@@ -201,16 +202,16 @@ class Decorrelation(Fidelities, _Transformation, Answer):
     goal : Floors, Budget or VifLimit
         What was asked for: see ``skcoral.core.solution``.
     unique : bool
-        For the criteria "worst" and "absolute": whether ties were broken by the least sum of
-        squares, which is given up where it takes too long, and not tried where the matrix is
-        singular or coefficients are restricted. Nothing proves that this sum is the least.
-        Certificate files do not keep it.
+        For the criteria "worst" and "absolute": whether the least sum of squares decided between
+        equal optima. It is not looked for where the matrix is singular or coefficients are
+        restricted, nor where that takes too long, and nothing proves that it is the least.
+        Certificate files do not keep this.
     notes : Notes
-        What the certificate is about, and what is known beyond it.
+        What the certificate is about, and what else is known.
     R : ndarray of shape (p, p) or None
-        The correlation matrix of the sources, where the answer was asked for a matrix.
+        The correlation matrix of the sources, if a matrix was given.
     on_rows : Measured or None
-        What was measured on the rows, where the answer was asked for rows.
+        What was measured on the rows, if rows were given.
 
     Examples
     --------
@@ -236,7 +237,7 @@ class Decorrelation(Fidelities, _Transformation, Answer):
 
     @property
     def deficiency(self) -> str:
-        """Why the rank is below the number of outputs; empty where it is not."""
+        """Why the rank is below the number of outputs; empty if it is not."""
         return ""
 
     @property
@@ -247,21 +248,21 @@ class Decorrelation(Fidelities, _Transformation, Answer):
 
     @property
     def is_certified(self) -> bool:
-        """Whether it is proved that there is no better answer."""
+        """Whether the answer is proved to be the best one."""
         return self.status in ("exact", "optimal")
 
     @property
     def gap(self) -> float:
-        """``objective - lower_bound``: how much better another transformation could be at most."""
+        """``objective - lower_bound``, the most that another transformation could leave less."""
         return self.objective - self.lower_bound
 
     def outputs_and_sources(self, Z: Any) -> tuple[Any, Any]:
-        """Outputs of standardised rows, and the columns or composites that they belong to."""
+        """Outputs of standardised rows, and the variables or composites they are anchored to."""
         return Z @ self.T, Z if self.anchors is None else Z @ self.anchors
 
     @property
     def measured(self) -> Measured | None:
-        """The effect in figures: on the rows where there were any, else on the matrix given."""
+        """The effect in figures, on the rows given or else on the matrix."""
         from skcoral.data.effects import measure_matrix
 
         if self.on_rows is not None or self.R is None:
@@ -285,7 +286,7 @@ class Decorrelation(Fidelities, _Transformation, Answer):
 
     def __repr__(self) -> str:
         open_by = f"gap={self.gap:.1e}"
-        if isinstance(self.goal, VifLimit):  # of its residual nothing is claimed
+        if isinstance(self.goal, VifLimit):  # nothing is claimed about its residual
             open_by = f"rho_upper={self.goal.rho_upper:.6f}"
         return (
             f"{type(self).__name__}(status={self.status!r}, criterion={self.criterion!r}, "
@@ -299,29 +300,19 @@ class Decorrelation(Fidelities, _Transformation, Answer):
 class SingularDecorrelation(Decorrelation):
     """An answer for a matrix whose rank is below the number of variables.
 
-    Directions with at most 1e-12 of the largest eigenvalue are rounding, and do not count.
+    Eigenvalues up to 1e-12 times the largest one count as zero.
 
     Attributes
     ----------
     reason : str
-        Which linear relations, or how few rows, make the matrix singular.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from skcoral import decorrelate
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore")
-    ...     answer = decorrelate([[1.0, 1.0], [1.0, 1.0]], 0.9)
-    >>> answer.rank, answer.least_residual, answer.amplification
-    (1, 1.0, 1.0)
+        Why the matrix is singular: linear relations, or too few rows.
     """
 
     reason: str = ""
 
     @property
     def deficiency(self) -> str:
-        """Which linear relations, or how few rows, make the matrix singular."""
+        """Why the matrix is singular: linear relations, or too few rows."""
         return self.reason
 
 
@@ -332,7 +323,7 @@ class RestrictedDecorrelation(Decorrelation):
     Attributes
     ----------
     search : SupportSearch
-        How it was found.
+        How the search went.
 
     Examples
     --------
@@ -350,3 +341,78 @@ class RestrictedDecorrelation(Decorrelation):
     def support(self) -> NDArray[np.bool_]:
         """Which sources may enter which output."""
         return np.asarray(self.certificate.arrays["support"]) > 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Frontier(Drawn, Frozen):
+    """The least residual correlation as a function of the common floor.
+
+    Zero up to the threshold, convex and increasing after it, the residual of the untransformed
+    variables at one.
+
+    Attributes
+    ----------
+    rho_min : ndarray of shape (n,)
+        Common floors, in increasing order (or in the order they were asked for).
+    objective, lower_bound : ndarray of shape (n,)
+        Residual attained and the least possible, at each floor.
+    slope : ndarray of shape (n,)
+        d objective / d rho_min, the sum of the prices; infinite at a floor of one unless the
+        variables are uncorrelated.
+    worst_residual, mean_residual : ndarray of shape (n,)
+        Largest and mean absolute residual correlation.
+    min_fidelity, mean_fidelity : ndarray of shape (n,)
+        Weakest and mean correlation of the outputs with their sources.
+    threshold : float
+        ρ★, up to which the residual is zero.
+    criterion : {"squared", "worst", "absolute"}
+        What ``objective`` measures.
+    names : tuple of str
+        The variables.
+    pair_weights : ndarray of shape (p, p) or None
+        Weights of the pairs in the criterion, if given.
+
+    Examples
+    --------
+    >>> from skcoral import frontier
+    >>> curve = frontier([[1.0, 0.8], [0.8, 1.0]], [0.9, 0.95, 1.0])
+    >>> curve.objective.round(4).tolist()
+    [0.0006, 0.083, 0.64]
+    """
+
+    rho_min: Array
+    objective: Array
+    lower_bound: Array
+    slope: Array
+    worst_residual: Array
+    mean_residual: Array
+    min_fidelity: Array
+    mean_fidelity: Array
+    threshold: float
+    criterion: Criterion
+    names: tuple[str, ...]
+    pair_weights: Array | None = None
+
+    _pictures: ClassVar[Mapping[str, str]] = {"frontier": "FrontierDisplay"}
+
+    @property
+    def gap(self) -> Array:
+        """``objective - lower_bound`` at each floor."""
+        return read_only(self.objective - self.lower_bound)
+
+    def summary(self) -> str:
+        """Where the curve starts and ends, and what is proved: one line each."""
+        from skcoral.show.sentences import frontier_summary
+
+        return frontier_summary(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per floor, one column per quantity."""
+        import pandas as pd
+
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        one_per_floor = {k: v for k, v in values.items() if getattr(v, "ndim", 0) == 1}
+        return pd.DataFrame(one_per_floor)
+
+    def __len__(self) -> int:
+        return len(self.rho_min)

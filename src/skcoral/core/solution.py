@@ -89,7 +89,7 @@ Goal = Floors | Budget | VifLimit
 
 @dataclass(frozen=True)
 class SupportSearch(Frozen):
-    """How an answer with restricted coefficients was found."""
+    """How the search for an answer with restricted coefficients went."""
 
     n_starts: int = 0  #: Starts of the search.
     n_best: int = 0  #: How many of them reached the best value.
