@@ -23,7 +23,8 @@ def transform(options: Namespace) -> int:
         data = open_source(options).for_model(estimator)
         with destination(outputs, output) as stream:
             assert stream is not None  # "-" is an output too
-            measured = write_outputs(
+            measured = data.effect_of(estimator)
+            write_outputs(
                 data,
                 estimator,
                 stream,

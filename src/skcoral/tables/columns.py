@@ -219,10 +219,10 @@ def select_variables(
     exclude: Sequence[str] = (),
     include: Sequence[str] | None = (),
     may_be_constant: bool = False,
-) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, str]]:
+) -> tuple[tuple[str, ...], dict[str, str], dict[str, str]]:
     """Decide which columns are the variables: the named ones, or all that hold numbers.
 
-    Returned with them are those that never change, and those that are in doubt with the reason.
+    Returned with them are those that never change, and those in doubt, each with the reason.
 
     Ids, counters and years are left out unless they are named or in ``include`` (None: all of
     them). A column that is mostly numbers but not entirely is an error unless it is excluded:
@@ -256,14 +256,15 @@ def select_variables(
         raise InvalidTableError(
             f"{table.label}: column {twice!r} is asked for twice.\nName each column once."
         )
-    fixed = [] if may_be_constant else [n for n in chosen if content.column(n).constant]
-    if fixed and columns is not None:
+    constants = {name: content.column(name).constant for name in chosen if not may_be_constant}
+    constants = {name: why for name, why in constants.items() if why}
+    if constants and columns is not None:
+        name, why = next(iter(constants.items()))
         raise InvalidTableError(
-            f"{table.label}: column {fixed[0]!r} is {content.column(fixed[0]).constant}, and a "
-            f"constant has no correlation.\nLeave it out: --exclude {shlex.quote(fixed[0])}"
+            f"{table.label}: column {name!r} is {why}, and a constant has no correlation.\n"
+            f"Leave it out: --exclude {shlex.quote(name)}"
         )
-    aside = set(fixed)
-    varying = tuple(name for name in chosen if name not in aside)
+    varying = tuple(name for name in chosen if name not in constants)
     if len(varying) < 2:
         advice = "Check the separator and the header, or choose other columns."
         if columns:
@@ -283,7 +284,7 @@ def select_variables(
             f"{f'only {kept[0]!r}' if kept else 'none'}{f'; left out: {told}' if told else ''}.\n"
             f"{advice}"
         )
-    return varying, tuple(fixed), {name: why for name, why in doubtful.items() if name}
+    return varying, constants, {name: why for name, why in doubtful.items() if name}
 
 
 def no_numbers(table: Table, columns: Sequence[ColumnProfile]) -> InvalidTableError:

@@ -8,7 +8,6 @@ from typing import Literal
 
 from skcoral.core.display import shortened
 from skcoral.core.validation import listing
-from skcoral.data.moments import Moments
 from skcoral.tables.cells import LEFT_OUT
 from skcoral.tables.columns import ColumnProfile, TableProfile
 from skcoral.tables.dialect import SEPARATORS
@@ -103,26 +102,10 @@ def _counted(found: Iterable[Mapping[str, int]]) -> str:
     return listing(told, _SHOWN, quote="")
 
 
-def constant_note(columns: Sequence[ColumnProfile]) -> str:
-    """Which columns are left out because they never change."""
-    told = [f"{shortened(column.name)} ({column.constant})" for column in columns]
-    return f"Constant, so left out: {listing(told, _SHOWN, quote='')}." if told else ""
-
-
-def doubtful_note(doubtful: Mapping[str, str], how: str) -> str:
-    """Which columns look like ids or years and so are no variables, and how to use them."""
-    if not doubtful:
-        return ""
-    told = [f"{shortened(name) or 'the row labels'} ({why})" for name, why in doubtful.items()]
-    return f"Not used as variables: {listing(told, _SHOWN, quote='')}. {how}"
-
-
-def target_note(name: str | None, *, is_matrix: bool = False) -> str:
-    """What becomes of the outcome."""
-    if name is None:
-        return ""
-    stays = "" if is_matrix else " and stays as it is"
-    return f"{shortened(name)} is the outcome: it is left out of the variables{stays}."
+def left_out_note(what: str, reasons: Mapping[str, str], how: str = "") -> str:
+    """Which columns are left out, why, and how to use them."""
+    told = [f"{shortened(name) or 'the row labels'} ({why})" for name, why in reasons.items()]
+    return f"{what}: {listing(told, _SHOWN, quote='')}. {how}".rstrip() if told else ""
 
 
 def incomplete_note(
@@ -149,13 +132,3 @@ def incomplete_note(
         of = "any" if emptiest.n_missing >= n else f"{emptiest.n_missing:,}"
         told += f" {shortened(emptiest.name)} has no value in {of} of them."
     return told
-
-
-def weights_note(name: str, moments: Moments, n_idle: int = 0) -> str:
-    """What the weights in the column ``name`` amount to; ``n_idle`` rows have weight zero."""
-    rows = "1 row" if n_idle == 1 else f"{n_idle:,} rows"
-    idle = f" Not used, of weight zero: {rows}." if n_idle else ""
-    return (
-        f"Rows are weighted by {shortened(name)}; they tell as much as "
-        f"{moments.effective_rows:,.0f} equally weighted rows. All figures are weighted.{idle}"
-    )

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from skcoral import api
 from skcoral.choosing import FloorComparison, compare_floors
 from skcoral.core.arrays import Array
+from skcoral.core.display import shortened
 from skcoral.core.limits import current
 from skcoral.core.results import Decorrelation, Threshold
 from skcoral.data.correlation import (
@@ -34,6 +35,7 @@ from skcoral.tables.matrices import NamedMatrix
 from skcoral.tables.table import Complete, Table, complete_rows, labels_of
 
 if TYPE_CHECKING:
+    from skcoral.estimator import CORAL
     from skcoral.workflow.fit import Fit
 
 #: Given what is being done, a context that takes the fraction done (None: unknown).
@@ -44,10 +46,9 @@ IN_MEMORY = 20_000_000
 _FEWEST_GROUPS = 10
 
 
-@contextlib.contextmanager
-def quiet(label: str) -> Iterator[Callable[[float | None], None]]:
+def quiet(label: str) -> AbstractContextManager[Callable[[float | None], None]]:
     """Show no progress."""
-    yield lambda fraction: None
+    return contextlib.nullcontext(lambda fraction: None)
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,9 @@ class Dataset:
     content: TableProfile
     names: tuple[str, ...]
     _: KW_ONLY
-    constant: tuple[str, ...] = ()  # numeric columns that never change
-    doubtful: Mapping[str, str] = field(default_factory=dict)  # left out: ids, years, weights
+    #: Columns of numbers that are left out with the reason: they never change, or look like ids.
+    constant: Mapping[str, str] = field(default_factory=dict)
+    doubtful: Mapping[str, str] = field(default_factory=dict)
     matrix: NamedMatrix | None = None  # where the file holds one
     request: Request = Request()
     progress: Progress = field(default=quiet, compare=False)
@@ -237,6 +239,17 @@ class Dataset:
             return measure_matrix(self.matrix.R, result.T, result.names)
         return measure_rows(self.estimate, result, self.moments)
 
+    def effect_of(self, model: CORAL) -> Measured | None:
+        """The effect of a model fitted before; None where rows or columns do not show any.
+
+        These are fewer than three rows, columns that are constant in them, or too many of both.
+        """
+        with contextlib.suppress(InvalidTableError):
+            if self.moments.n_rows > 2:
+                measured = measure_rows(model.estimate_, model.result_, self.moments)
+                return replace(measured, rows_given=self.content.n_rows)
+        return None
+
     def fit(
         self,
         settings: Mapping[str, Any],
@@ -286,15 +299,23 @@ class Dataset:
 
     def choices(self) -> list[str]:
         """What was asked for besides the variables: outcome, weights, estimator."""
-        request = self.request
-        told = [notes.target_note(request.target, is_matrix=self.matrix is not None)]
+        request, told = self.request, []
+        if request.target is not None:
+            stays = "" if self.matrix is not None else " and stays as it is"
+            outcome = shortened(request.target)
+            told.append(f"{outcome} is the outcome: it is left out of the variables{stays}.")
         if request.weights is not None:
             n_complete = self.content.n_rows - len(self.incomplete)
             n_idle = n_complete - self.moments.n_rows  # of weight zero
-            told.append(notes.weights_note(request.weights, self.moments, n_idle))
+            idle = f" Not used, of weight zero: {n_idle:,} row{'s' * (n_idle > 1)}." * (n_idle > 0)
+            told.append(
+                f"Rows are weighted by {shortened(request.weights)}; they tell as much as "
+                f"{self.moments.effective_rows:,.0f} equally weighted rows. All figures are "
+                f"weighted.{idle}"
+            )
         if request.covariance is not None:
             told.append(f"Correlations are estimated by {request.covariance}.")
-        return [sentence for sentence in told if sentence]
+        return told
 
     def doubts(self, how: str = "", outcome: notes.Outcome = "unused") -> list[str]:
         """How the file may have been misread: what was recognised and left out.
@@ -307,8 +328,8 @@ class Dataset:
         column, unit = self.content.column, self.table.unit
         told = [
             *notes.reading_notes(self.table, self.content, self.names),
-            notes.constant_note([*map(column, self.constant)]),
-            notes.doubtful_note(self.doubtful, how),
+            notes.left_out_note("Constant, so left out", self.constant),
+            notes.left_out_note("Not used as variables", self.doubtful, how),
             notes.incomplete_note(self.incomplete, unit, outcome, map(column, self.names)),
             *(row.sentence(unit) for row in self.dominant[:3]),
         ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePath
@@ -12,14 +11,10 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from skcoral import certificates
-from skcoral.core.arrays import Array
-from skcoral.core.limits import current
-from skcoral.data.effects import Measured, measure_rows
-from skcoral.data.moments import Moments
-from skcoral.data.wide import RowMoments
+from skcoral.data.effects import Measured
 from skcoral.estimator import CORAL
 from skcoral.estimator.rows import named_rows
-from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.exceptions import InvalidArgumentError
 from skcoral.tables.arrow_arrays import float_array, selected
 from skcoral.tables.table import complete_rows
 from skcoral.tables.writing import output_format, table_writer, write_matrix
@@ -59,7 +54,7 @@ class Fit:
         """
         data, names = self.data, self.model.result_.names
         if data.matrix is None:
-            write_outputs(data, self.model, stream, path, measure=False, **layout)
+            write_outputs(data, self.model, stream, path, **layout)
         else:
             write_matrix(stream, path, data.names, names, self.model.T_, like=data.table)
 
@@ -98,24 +93,19 @@ def write_outputs(
     *,
     keep_sources: bool = False,
     drop_incomplete: bool = False,
-    measure: bool = True,
-) -> Measured | None:
-    """Write the rows of a table with the outputs of a model, and measure the effect on them.
+) -> None:
+    """Write the rows of a table with the outputs of a model.
 
-    Outputs are empty in rows with a missing value, unless these rows are dropped. Where the rows
-    are measured, the dataset notes which are incomplete; None where they are fewer than three,
-    columns are constant in them, or both rows and columns are too many.
+    Outputs are empty in rows with a missing value, unless these rows are dropped.
     """
-    table, content = data.table, data.content
+    table = data.table
     columns = _columns(table.names, data.names, keep_sources=keep_sources)
     writer = table_writer(stream, [name for name, _ in columns], path=path, like=table)
     # Files with types hold numbers in place of texts of numbers, which have no types of their own.
     has_types = path != "-" and output_format(path) not in ("csv", "tsv")
     others = data.passed_through if has_types and table.unit == "line" else ()
-    numeric = [column for column in map(content.column, others) if column.is_written_as_number]
+    numeric = [column for column in map(data.content.column, others) if column.is_written_as_number]
     incomplete: list[int] = []
-    moments = _moments_to_fill(data) if measure else None
-    few: list[Array] = []
     with data.progress("Writing") as tell:
         for part in complete_rows(table, data.names):
             incomplete.extend(part.dropped)
@@ -129,34 +119,13 @@ def write_outputs(
                 named = hasattr(model, "feature_names_in_")
                 rows = named_rows(part.values, data.names) if named else part.values
                 outputs[part.kept] = np.asarray(model.transform(rows))
-                if moments is not None:
-                    moments.update(part.values)
-                elif measure and data.is_wide:
-                    few.append(part.values)
             written = part.kept if drop_incomplete else np.ones_like(part.kept)
             if written.any():
                 made = (cells[c] if isinstance(c, str) else outputs[:, c] for _, c in columns)
                 writer.write([selected(column, written) for column in made])
             tell(part.batch.fraction)
     writer.close()
-    if measure:
-        data.incomplete[:] = incomplete
-    if few:
-        moments = RowMoments(np.concatenate(few), data.names)
-    if moments is not None and moments.n_rows >= 3:
-        with suppress(InvalidTableError):  # a column that is constant in these rows
-            measured = measure_rows(model.estimate_, model.result_, moments)
-            return replace(measured, rows_given=content.n_rows)
-    return None
-
-
-def _moments_to_fill(data: Dataset) -> Moments | None:
-    """Moments for the rows of a table; None where the rows take less room than a p × p matrix.
-
-    Of more columns than the limit for such a matrix, many rows are not measured.
-    """
-    too_many = len(data.names) > current().variables
-    return None if data.is_wide or too_many else Moments(data.names)
+    data.incomplete[:] = data.incomplete or incomplete
 
 
 def _columns(
