@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
 from skcoral.app.page import plain
 from skcoral.app.problem import CONFIDENCE, Problem, group_columns
 from skcoral.app.settings import bound, change, choose, current, put
 from skcoral.core import criteria
+from skcoral.core.results import Frontier
 from skcoral.data.effects import rounded_down
 from skcoral.show import sentences
-
-if TYPE_CHECKING:
-    from skcoral.core.results import Frontier
-    from skcoral.workflow.dataset import Dataset
+from skcoral.workflow.dataset import Dataset
 
 
 def choose_level(problem: Problem, curve: Frontier) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
@@ -12,7 +12,7 @@ from skcoral.app.page import in_words, leave_out_button, plain, show_picture
 from skcoral.app.problem import Problem, arguments, check_mode, doubts, groups
 from skcoral.app.settings import EXPLAINED, LIMITED, MODES, bound, current
 from skcoral.core import criteria
-from skcoral.core.results import Decorrelation
+from skcoral.core.results import Decorrelation, Frontier
 from skcoral.data.effects import Measured, rounded_down, vif_text
 from skcoral.estimator.rows import named_rows
 from skcoral.show import sentences, svg
@@ -20,9 +20,6 @@ from skcoral.show.pictures import FidelityDisplay, FrontierDisplay, HoldoutDispl
 from skcoral.show.pictures.fidelity import baseline_fidelities
 from skcoral.show.report.facts import curve_points, held_out, holdout_folds
 from skcoral.workflow.fit import Fit
-
-if TYPE_CHECKING:
-    from skcoral.core.results import Frontier
 
 _MOST_BARS = 22  # rows of a picture that stand on the page without a scrollbar
 
