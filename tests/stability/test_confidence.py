@@ -124,7 +124,7 @@ def test_clusters_cost_what_they_hide():
 
 def test_too_few_rows_leave_a_variable_as_it_is():
     X = np.random.default_rng(3).normal(size=(9, 5)) @ MIXING
-    with pytest.warns(ConfidenceWarning, match="No floor below one is confident"):
+    with pytest.warns(ConfidenceWarning, match="no floor below one is confident"):
         found = confident_floors(CORAL(0.97), X, confidence=0.99, n_folds=9)
     assert found.untouched
     at = np.isin(found.names, found.untouched)
@@ -160,7 +160,7 @@ def test_what_is_invalid_is_refused(wine):
             confident_floors(floorless, wine)
     with pytest.raises(InvalidArgumentError, match="rho_min"):
         CORAL(confidence=0.9).fit(wine)
-    with pytest.raises(InvalidArgumentError, match="never raised: give one between"):
+    with pytest.raises(InvalidArgumentError, match="between 0 and 1"):
         confident_floors(CORAL(0.0), wine)
     with pytest.raises(InvalidTableError, match="This is about"):
         confident_floors(CORAL(0.8, on_singular="raise"), wine[:15])

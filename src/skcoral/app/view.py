@@ -159,11 +159,10 @@ def _show_rows(picture: Any, count: int) -> None:
 
 def _new_rows(problem: Problem, asked: tuple[Any, ...], fit: Fit) -> None:
     """Below the fidelities, those on rows that are held out; they take five more fits."""
-    rows = problem.data.rows
+    rows, known = problem.data.rows, problem.data.known(fit.groups)
     folds, why = 0, "No hold-out: here is only a correlation matrix."
-    known = problem.data.known(fit.groups)
     if rows is not None:
-        folds, why = holdout_folds(len(rows.values), len(problem.data.names), known)
+        folds, why = holdout_folds(fit.model, known.get("groups"))
     wanted = st.toggle(
         "Measure on new rows",
         disabled=not folds,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -16,14 +17,8 @@ from skcoral.core.validation import check_count
 from skcoral.estimator import CORAL
 from skcoral.exceptions import CoralError, InvalidTableError, NotCertifiedWarning
 from skcoral.stability.confidence import check_confidence
-from skcoral.stability.resampling import Fitted, Resampler
-from skcoral.stability.sampling_errors import (
-    DRAWS,
-    Draws,
-    mean_of,
-    standardised,
-    threshold_influence,
-)
+from skcoral.stability.resampling import Fitted, Resampler, mean_of, standardised
+from skcoral.stability.sampling_errors import DRAWS, Draws, threshold_influence
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,12 +75,10 @@ class Bootstrap(Shown, Frozen):
         """The threshold of the table and its interval for the population, in one sentence."""
         low, high = self.threshold_interval
         failed = f"; {self.n_failed} more could not be fitted" if self.n_failed else ""
-        n = len(self.threshold_samples)
-        samples = f"{n} sample{'s' if n > 1 else ''} with replacement"
         return (
             f"ρ★ is {self.threshold:.4f} for these rows and lies between {low:.4f} and "
             f"{high:.4f} in the population, with a confidence of approximately "
-            f"{self.confidence:g} (fidelities: {samples}{failed})."
+            f"{self.confidence:g} (resampled tables: {len(self.threshold_samples)}{failed})."
         )
 
 
@@ -153,14 +146,14 @@ def bootstrap(
         )
     thresholds, fidelities = (np.array(values) for values in zip(*samples, strict=True))
     tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
+    value = api.threshold(full.table).value
     # ρ★ of resampled rows is biased twice: reflect it where no better interval can be had, which
     # needs rows to leave out and a matrix that is linear in them
-    value = api.threshold(full.table).value
     low, high = (2.0 * value - np.quantile(thresholds, tails)[::-1]).tolist()
     middle = 2.0 * value - float(thresholds.mean())
     if not full.table.source:
         with suppress(CoralError):  # leaving rows out of a short table may leave too few
-            middle, low, high = threshold_interval(sample, value, level, seed=random_state or 0)
+            middle, low, high = threshold_interval(sample, value, tails, seed=random_state or 0)
     return Bootstrap(
         names=full.result.names,
         threshold=value,
@@ -184,7 +177,7 @@ def _replicate(sample: Resampler, part: Index, full: Fitted) -> tuple[float, Arr
 
 
 def threshold_interval(
-    sample: Resampler, value: float, confidence: float, *, seed: int = 0
+    sample: Resampler, value: float, tails: Sequence[float], *, seed: int
 ) -> tuple[float, float, float]:
     """The estimate of ρ★ without its bias, and the two ends of its interval.
 
@@ -197,13 +190,12 @@ def threshold_interval(
         ψ = ½ Σ_j λ_j z_j (z̃_j − ρ★ z_j)
 
     with λ, T and ρ★ from the fold that left the row out, studentised by draws. ``value`` is ρ★ of
-    the table.
+    the table, and ``tails`` are the levels of the two ends.
     """
     upper, psi = sample.by_fold(_left_out, 10)
     bound = float(mean_of(upper[:, None], sample.weights)[0])
     spread, draws = Draws(sample.dependence, DRAWS, seed).errors(psi[:, None])
     width = float(spread[0]) * np.sqrt(1.0 + len(sample.names) / sample.dependence.n_effective)
-    tails = [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0]
     low, high = (width * np.quantile(draws[:, 0], tails)).tolist()
     low, high = min(value, bound) - high, max(value, bound) - low
     return 0.5 * (value + bound), low, high

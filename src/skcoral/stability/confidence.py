@@ -99,21 +99,20 @@ class ConfidentFloors(Drawn, Frozen):
         level = f"at least {asked[0]:g}" if np.ptp(asked) < 1e-12 else "at least the floors asked"
         if (self.lower < self.rho_min - 1e-4).any():
             level = f"at least {rounded_down(float(self.lower.min()), 3):.3f} (below a floor asked)"
-        raised = self.floors[self.rho_min > 0.0]
+        raised = [f"{end(self.floors[self.rho_min > 0.0]):.4f}" for end in (np.min, np.max)]
+        span = raised[0] if raised[0] == raised[1] else f"between {raised[0]} and {raised[1]}"
         left, plain = (short(value, EXACT_TOL) for value in (self.objective, self.objective_plain))
-        cost = f"{left} instead of {plain}"
-        if left == plain:
-            cost = f"{left}, as with the floors asked for"
-        said = (
+        cost = f"{left}, as with" if left == plain else f"{left}, and {plain} with"
+        promise = (
             f"With a confidence of approximately {self.confidence:.4g}, all fidelities in the "
-            f"population are {level}, for which the floors are raised to {_span(raised)} "
-            f"(estimated from {self.about}, taken as independent). The residual is {cost}."
+            f"population are {level}, for which the floors are raised to {span} (estimated from "
+            f"{self.about}, taken as independent). The residual is {cost} the floors asked for."
         )
         if self.residual_bound is not None and len(self.names) > 1:
             bound = -rounded_down(-float(self.residual_bound.max()), 2)  # rounded up
             if bound < 1.0:  # any correlation is at most one
-                said += f" No correlation left is larger than {bound:.2f} in the population."
-        return f"{said} {self.limits()}".rstrip()
+                promise += f" No correlation left is larger than {bound:.2f} in the population."
+        return f"{promise} {self.limits()}".rstrip()
 
     summary = sentence
 
@@ -121,12 +120,9 @@ class ConfidentFloors(Drawn, Frozen):
         """What cannot be promised where no floor below one is confident; otherwise empty."""
         if not self.untouched:
             return ""
-        left = "this variable is left as it is"
-        if len(self.untouched) > 1:
-            left = "these variables are left as they are"
         return (
-            f"No floor below one is confident for {listing(self.untouched)}: {self.about} are too "
-            f"few, and {left}. A lower confidence or lower floors may do."
+            f"Left unchanged, because no floor below one is confident: {listing(self.untouched)} "
+            f"({self.about} are too few). A lower confidence or lower floors may do."
         )
 
     def _table(self) -> tuple[str, tuple[str, ...], dict[str, Array]]:
@@ -205,14 +201,11 @@ def confident_floors(
     sample = Resampler(
         estimator, X, sample_weight=sample_weight, groups=groups, block_length=block_length
     )
-    if sample.model.rho_min is None:
-        raise InvalidArgumentError("Floors are raised, and the estimator has none: give rho_min.")
     plain = sample.fit()
     asked = np.asarray(plain.result.rho_min)
-    if not ((asked > 0.0) & (asked < 1.0)).any():
+    if sample.model.rho_min is None or not ((asked > 0.0) & (asked < 1.0)).any():
         raise InvalidArgumentError(
-            "Floors are raised for confidence, and those given are 0 or 1, which are never raised: "
-            "give one between them."
+            "Floors are raised for confidence: give rho_min, with a floor between 0 and 1."
         )
     # the same draws in every pass: floors converge, and the answer depends on the seed alone
     draws = Draws(sample.dependence, DRAWS, seed)
@@ -277,8 +270,3 @@ def check_confidence(confidence: Any) -> float:
         f"above 0 and at most {_MOST_CONFIDENT}",
         lambda v: 0.0 < v <= _MOST_CONFIDENT,
     )
-
-
-def _span(values: Array) -> str:
-    low, high = f"{values.min():.4f}", f"{values.max():.4f}"
-    return low if low == high else f"between {low} and {high}"

@@ -116,6 +116,7 @@ def read_dependence(
     known = Dependence(len(rows), codes, length, weights)
     if known.n_units < FEWEST_UNITS:
         instead = " Without groups, single rows count as independent." if groups is not None else ""
+        instead = " Choose shorter blocks, or 'auto'." if length is not None else instead
         raise InvalidArgumentError(
             f"{known.noun} {'is' if known.n_units == 1 else 'are'} too few to say anything about "
             f"others: at least {FEWEST_UNITS} are needed.{instead}"
@@ -125,19 +126,12 @@ def read_dependence(
 
 def _length(rows: Array, block_length: Any) -> int:
     """The length of blocks as given, or as the columns ask for on average."""
-    n = len(rows)
     if isinstance(block_length, str) and block_length == "auto":
         # squares, because variances and correlations are what is estimated from these rows
         spread = rows.std(axis=0)
         Z = (rows - rows.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
         return int(np.ceil(np.mean([automatic_block_length(column) for column in (Z * Z).T])))
-    length = check_count("block_length", block_length)
-    if length > n // FEWEST_UNITS:
-        raise InvalidArgumentError(
-            f"Blocks of {length} rows leave {n // length} of them in {n} rows: at least "
-            f"{FEWEST_UNITS} are needed. Choose shorter blocks, or 'auto'."
-        )
-    return length
+    return check_count("block_length", block_length)
 
 
 def automatic_block_length(series: Array) -> float:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.special import gammaln
+from sklearn.base import clone
 from sklearn.model_selection import KFold, PredefinedSplit, TimeSeriesSplit, check_cv
 
 from skcoral.core.arrays import Array, Frozen
@@ -22,9 +23,7 @@ from skcoral.estimator import CORAL
 from skcoral.estimator.applying import residual_of
 from skcoral.estimator.rows import named_rows
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.stability.confidence import confident_floors
-from skcoral.stability.resampling import Fitted, Resampler
-from skcoral.stability.sampling_errors import mean_of, standardised
+from skcoral.stability.resampling import Fitted, Resampler, mean_of, standardised
 
 LeftOut = Literal["rows", "groups", "later", "others"]
 _PROCEDURES: Mapping[LeftOut, str] = {
@@ -153,10 +152,10 @@ def holdout(
     >>> bool(report.criterion_new.mean() > report.criterion_fitted.mean())
     True
     """
-    whole = isinstance(cv, Integral)  # else dependent rows are the splitter's business
-    known = {"sample_weight": sample_weight, "groups": groups if whole else None}
-    sample = Resampler(estimator, X, **known, every_row=not whole)
-    groups = sample.dependence.groups if whole else groups
+    by_number = isinstance(cv, Integral)  # else dependent rows are the splitter's business
+    known = {"sample_weight": sample_weight, "groups": groups if by_number else None}
+    sample = Resampler(estimator, X, **known, every_row=not by_number)
+    groups = sample.dependence.groups if by_number else groups
     kind, splits = _splits(sample, X, cv, groups)
     fitted, new, noise = [], [], []
     for fold, (train, test) in enumerate(splits, start=1):
@@ -195,13 +194,9 @@ def _raised(sample: Resampler, estimator: CORAL, train: Any, groups: Any) -> Arr
     """The floors of a fold, raised by its own rows where the estimator has a confidence."""
     if estimator.confidence is None:
         return None
-    return confident_floors(
-        estimator,
-        named_rows(sample.rows[train], sample.names),
-        confidence=estimator.confidence,
-        sample_weight=sample.weights_of(train),
-        groups=None if groups is None else np.asarray(groups)[train],
-    ).floors
+    its_groups = None if groups is None else np.asarray(groups)[train]
+    rows, weights = named_rows(sample.rows[train], sample.names), sample.weights_of(train)
+    return clone(estimator).fit(rows, sample_weight=weights, groups=its_groups).floors_
 
 
 def _splits(sample: Resampler, X: Any, cv: Any, groups: Any) -> tuple[LeftOut, Any]:
@@ -252,16 +247,14 @@ def _noise(result: Decorrelation, n_rows: int, weights: Array | None) -> float:
     that of each pair has the mean square ``1 / (n - 1)`` and the mean size
     ``Γ((n - 1) / 2) / (√π Γ(n / 2))``.
     """
-    p = len(result.names)
+    p, omega = len(result.names), result.pair_weights
     if result.criterion == "worst" or weights is not None:
         rng = np.random.default_rng(0)
         tables = (rng.normal(size=(n_rows, p)) for _ in range(20))
         residuals = [residual_of(result, table, sample_weight=weights) for table in tables]
         return float(np.mean(residuals))
-    omega = result.pair_weights
     pairs = 0.5 * p * (p - 1) if omega is None else 0.5 * float(np.sum(omega))
     if result.criterion == "squared":
         return pairs / (n_rows - 1)
-    return pairs * float(
-        np.exp(gammaln(0.5 * n_rows - 0.5) - gammaln(0.5 * n_rows)) / np.sqrt(np.pi)
-    )
+    mean_size = np.exp(gammaln(0.5 * n_rows - 0.5) - gammaln(0.5 * n_rows)) / np.sqrt(np.pi)
+    return pairs * float(mean_size)

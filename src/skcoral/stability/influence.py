@@ -62,12 +62,12 @@ class Influence(Shown, Frozen):
 
     def summary(self) -> str:
         """The threshold with all rows, and without the row that moves it most."""
-        told = f"ρ★ is {self.threshold:.4f} with all {len(self.labels)} rows"
+        whole = f"ρ★ is {self.threshold:.4f} with all {len(self.labels)} rows"
         if not len(self.refitted):
-            return f"{told}."
+            return f"{whole}."
         label, value = self.labels[self.refitted[0]], self.threshold_without[0]
         without = "not determined" if np.isnan(value) else f"{value:.4f}"
-        return f"{told} and {without} without row {label}, which moves it most."
+        return f"{whole} and {without} without row {label}, which moves it most."
 
 
 def influence(

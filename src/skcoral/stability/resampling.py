@@ -37,6 +37,20 @@ class Fitted:
         return self.result.outputs_and_sources(self.table.standardised(rows))
 
 
+def mean_of(values: Array, weights: Array | None) -> Array:
+    """Weighted mean of each column."""
+    if weights is None:
+        return np.asarray(values.mean(axis=0))
+    return np.asarray(weights @ values / weights.sum())
+
+
+def standardised(values: Array, weights: Array | None) -> Array:
+    """Columns with mean zero and mean square one, weighted."""
+    centred = values - mean_of(values, weights)
+    size = np.sqrt(mean_of(centred * centred, weights))
+    return np.asarray(centred / np.where(size > 0.0, size, 1.0))
+
+
 class Resampler:
     """Fits an estimator's settings to folds of a table, or to rows drawn from it.
 
@@ -80,9 +94,8 @@ class Resampler:
         """The weights of the rows ``part``."""
         return None if self.weights is None else self.weights[part]
 
-    def table(self, part: Any = None) -> CorrelationEstimate:
+    def table(self, part: Any = slice(None)) -> CorrelationEstimate:
         """The correlation matrix of the rows ``part``, or of all rows."""
-        part = slice(None) if part is None else part
         with warnings.catch_warnings():
             # warnings are given for the whole table only
             warnings.simplefilter("ignore", SingularCorrelationWarning)
@@ -91,7 +104,7 @@ class Resampler:
 
     def fit(
         self,
-        part: Any = None,
+        part: Any = slice(None),
         *,
         floors: Array | None = None,
         warm: Decorrelation | None = None,
@@ -103,6 +116,11 @@ class Resampler:
             warnings.simplefilter("ignore", SingularCorrelationWarning)
             warnings.simplefilter("ignore", NotCertifiedWarning)
             return Fitted(table, solve_for(table, self.model, floors=floors, warm=warm))
+
+    def sides(self, fit: Fitted) -> tuple[Array, Array]:
+        """Outputs and sources of all rows by this fit, standardised with their weights."""
+        outputs, sources = fit.outputs_and_sources(self.rows)
+        return standardised(outputs, self.weights), standardised(sources, self.weights)
 
     def by_fold(
         self, function: Callable[..., tuple[Array, Array]], n_folds: int, *args: Any

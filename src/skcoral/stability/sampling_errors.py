@@ -15,7 +15,7 @@ from skcoral.core.arrays import Array
 from skcoral.core.results import Threshold
 from skcoral.exceptions import InvalidTableError
 from skcoral.stability.dependence import Dependence
-from skcoral.stability.resampling import Fitted, Resampler
+from skcoral.stability.resampling import Fitted, Resampler, mean_of, standardised
 
 # Draws of sampling errors. The level at a 95 % quantile of them has a standard error of half a per
 # cent; ten times as many would make that 0.15 %, and cost ten times the time and memory.
@@ -95,8 +95,8 @@ def _outputs_left_out(
             f"{error} This is about {len(train)} of {len(sample.rows)} rows: what holds for the "
             "population is measured on the others."
         ) from error
-    u, v = fold.outputs_and_sources(sample.rows)
-    return standardised(u, sample.weights)[test], standardised(v, sample.weights)[test]
+    outputs, sources = sample.sides(fold)
+    return outputs[test], sources[test]
 
 
 class Draws:
@@ -132,27 +132,13 @@ class Draws:
 
 def fidelity_on(fit: Fitted, sample: Resampler) -> Array:
     """Correlations of a fit's outputs with their sources, on all rows of the table."""
-    u, v = (standardised(side, sample.weights) for side in fit.outputs_and_sources(sample.rows))
-    return mean_of(u * v, sample.weights)
+    outputs, sources = sample.sides(fit)
+    return mean_of(outputs * sources, sample.weights)
 
 
 def threshold_influence(Z: Array, threshold: Threshold) -> Array:
     """Influence values ψ = ½ Σ_j λ_j z_j (z̃_j − ρ★ z_j) of standardised rows on ρ★."""
     return np.asarray(0.5 * (Z * (Z @ threshold.T - threshold.value * Z)) @ threshold.weights)
-
-
-def standardised(values: Array, weights: Array | None) -> Array:
-    """Columns with mean zero and mean square one, weighted."""
-    centred = values - mean_of(values, weights)
-    size = np.sqrt(mean_of(centred * centred, weights))
-    return np.asarray(centred / np.where(size > 0.0, size, 1.0))
-
-
-def mean_of(values: Array, weights: Array | None) -> Array:
-    """Weighted mean of each column."""
-    if weights is None:
-        return np.asarray(values.mean(axis=0))
-    return np.asarray(weights @ values / weights.sum())
 
 
 def residual_bounds(outputs: Array, draws: Draws, confidence: float) -> Array:

@@ -136,7 +136,7 @@ def gather(
     known = known or {}
     notes = [*notes, sentences.unfloored(result, estimator.rho_min)]
     if X is not None and folds is None:
-        folds, why = holdout_folds(len(X), p, known)
+        folds, why = holdout_folds(estimator, known.get("groups"))
         notes.append(why)
     holdout = None
     if X is not None and folds:
@@ -190,23 +190,21 @@ def curve_points(p: int, criterion: str, *, dependent: bool) -> int:
     return _affordable(_FEW_POINTS if slow else _POINTS, p)
 
 
-def holdout_folds(n_rows: int, p: int, known: Mapping[str, Any]) -> tuple[int, str]:
-    """How many parts are held out, and why none is."""
+def holdout_folds(estimator: Any, groups: Any = None) -> tuple[int, str]:
+    """How many parts of the rows fitted are held out, and why none is."""
     from skcoral.stability.dependence import FEWEST_UNITS
 
-    groups, weights = known.get("groups"), known.get("sample_weight")
+    p, moments = len(estimator.result_.names), estimator.moments_
     if groups is not None and len(set(groups)) < FEWEST_UNITS:
         return 0, f"No hold-out table: it needs {FEWEST_UNITS} or more groups."
-    if n_rows > _MOST_ROWS:
+    if moments.n_rows > _MOST_ROWS:
         return 0, f"No hold-out table: there are more than {_MOST_ROWS:,} rows."
     folds = _affordable(_FOLDS, p)
     if not folds:
         return 0, "No hold-out table: so many variables take too long to fit again."
-    # weighted rows tell as much as so many equally weighted ones
-    n_effective = n_rows if weights is None else weights.sum() ** 2 / (weights @ weights)
     fewest = max(_ROWS_PER_VARIABLE * p, FEWEST_UNITS * folds)  # of two rows, each |r| is 1
-    if round(n_effective) < fewest:
-        rows = "rows" if weights is None else "equally weighted rows"
+    if round(moments.effective_rows) < fewest:
+        rows = "equally weighted rows" if moments.is_weighted else "rows"
         return 0, f"No hold-out table: it needs {fewest:,} or more {rows}."
     return folds, ""
 
