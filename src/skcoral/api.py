@@ -1,6 +1,7 @@
 """Threshold, decorrelation at given floors, largest floor within a budget, and the frontier.
 
-Input with names is validated and turned into plain arrays; solvers are imported when needed.
+A function validates what is asked, calls the solver, and has its solution certified. Solvers are
+imported when they are needed.
 """
 
 from __future__ import annotations
@@ -37,19 +38,19 @@ def threshold(
     """Return the largest fidelity that every variable can keep under exact decorrelation.
 
     Solves ``ρ★(R) = max_{TᵀRT = I} min_j e_jᵀRt_j`` exactly, through the convex problem
-    ``min_{λ ≥ 0, Σλ = 1} tr (D_λ R D_λ)^{1/2}`` that has the same value. The answer is one number
-    between two bounds: ``lower`` is attained by the returned ``T``, and the weights λ prove that no
-    exact decorrelator exceeds ``upper``.
+    ``min_{λ ≥ 0, Σλ = 1} tr (D_λ R D_λ)^{1/2}`` that has the same value. It lies between two
+    bounds: ``lower`` is attained by the returned ``T``, and the weights λ prove that no exact
+    decorrelator exceeds ``upper``.
 
     A singular ``R`` of rank r has no exact decorrelator. Its threshold is the largest common floor
-    with the least sum of squares, ``(p²/r - p)/2``; the two ends need not meet then.
+    with the least sum of squares, ``(p²/r - p)/2``, and the bounds need not meet.
 
     Parameters
     ----------
     R : array-like or DataFrame of shape (p, p)
-        Correlation matrix. Names of a DataFrame are kept.
+        Correlation matrix; the result has the names of a DataFrame.
     tol : float, default=1e-9
-        Gap below which the threshold counts as certified; what is reached is usually far smaller.
+        Gap below which the threshold counts as certified; the gap reached is usually far smaller.
     on_singular
         As in :func:`decorrelate`.
     callback : callable, optional
@@ -110,42 +111,42 @@ def decorrelate(
 
         minimise  φ(off(TᵀRT))   subject to   t_jᵀRt_j = 1,   e_jᵀRt_j ≥ rho_min_j
 
-    Where the floors allow exact decorrelation, the answer is the exact decorrelator with the
-    largest mean fidelity (ZCA-cor itself if it meets the floors); above, it is the least residual,
-    with a dual bound that proves it.
+    If the floors allow exact decorrelation, the answer is the exact decorrelator with the largest
+    mean fidelity (ZCA-cor if it meets the floors). Otherwise it has the least residual, with a dual
+    bound that proves it.
 
-    A singular ``R`` of rank r is solved in the r dimensions that its outputs span: their sum of
-    squares is at least ``(p²/r - p)/2``, and ``T`` is the transformation nearest to the identity
-    that attains the outputs found. ``rank`` of the result says which problem was solved.
+    The outputs of a singular ``R`` of rank r span r dimensions, so that their sum of squares is at
+    least ``(p²/r - p)/2``. ``T`` is then the transformation nearest to the identity with the
+    optimal outputs, and the result has their ``rank``.
 
     Parameters
     ----------
     R : array-like or DataFrame of shape (p, p)
-        Correlation matrix. Names of a DataFrame are kept.
+        Correlation matrix; the result has the names of a DataFrame.
     rho_min : float, sequence, mapping by name, or None
-        Floors: the least correlation of each output with its own source, in [0, 1]. A mapping sets
-        some of them, the others have none. None means as high as exact decorrelation allows (with
-        ``support`` or ``bounds``: no floor; singular: as high as the least sum of squares allows).
+        Floors: the least correlation of each output with its source, in [0, 1]. Variables that a
+        mapping does not name have none. None means as high as exact decorrelation allows (for a
+        singular ``R`` the least sum of squares; with ``support`` or ``bounds`` there is no floor).
     criterion : {"squared", "worst", "absolute"}
         Sum of squared residual correlations over pairs, the largest absolute one, or the sum of
         absolute ones.
     pair_weights : array-like or DataFrame of shape (p, p), optional
-        Which pairs matter, and how much.
+        How much each pair counts in the criterion; 1 by default.
     support : mask, mapping, DataFrame, edge list or number, optional
         Which sources may enter which output (:func:`skcoral.solvers.support.pattern`); a
         number allows those whose ``|R_ij|`` exceeds it. A DataFrame with the columns ``source``,
-        ``output``, ``lower`` and ``upper`` has intervals as well. This problem is not convex: see
-        ``status``.
+        ``output``, ``lower`` and ``upper`` bounds coefficients as well. This problem is not convex,
+        and the gap of the answer may be open: see ``status``.
     bounds : pair of array-like of shape (p, p), optional
         Least and largest value of each coefficient of ``T``; infinite where free. A least value of
-        zero is a sign.
+        zero fixes the sign.
     anchors : array-like or DataFrame of shape (p, k), optional
         Anchor the outputs to k composites (columns of coefficients on the standardised variables)
         instead of the variables. ``support`` and ``bounds`` then have k columns as well.
     proof : {"quick", "moments"}
-        With ``support`` or ``bounds``: how hard to look for a lower bound. "moments" takes up the
-        gap that the quick bounds leave, for minutes where columns are many: until the bound meets
-        the objective, the callback returns True, or 300 seconds of processor time
+        With ``support`` or ``bounds``: how hard to look for a lower bound. "moments" narrows the
+        gap that the quick bounds leave, which takes minutes if columns are many. It ends when the
+        bound meets the objective, the callback returns True, or 300 seconds of processor time
         (``TIME_LIMIT`` of ``skcoral.solvers.support.moment_admm``) have passed.
     tol : float, default=1e-9
         Gap to aim at, relative to ``max(1, objective)``.
@@ -153,18 +154,18 @@ def decorrelate(
         Largest number of Newton steps.
     on_singular : {"solve", "raise"}
         Solve a singular ``R`` for its least residual, with a warning that names the relations, or
-        refuse it with :class:`~skcoral.exceptions.SingularCorrelationError`.
+        raise :class:`~skcoral.exceptions.SingularCorrelationError`.
     n_starts, random_state
-        Starts of the support-restricted search; dense problems have none.
+        Number of starts of the search with ``support`` or ``bounds``, and their seed.
     warm : Decorrelation, optional
-        The answer to a neighbouring problem of the same variables: other floors, or a matrix from
+        The answer to a similar problem of the same variables: with other floors, or a matrix from
         nearly the same rows. Above the threshold the squared criterion starts from its dual point,
-        which saves Newton steps; the answer is the same, to the accuracy of both. With singular
-        matrices and ``support`` the search begins at the outputs of the neighbour as well; where
-        these meet floors and support, the answer is no worse.
+        which saves Newton steps and changes the answer by rounding only. Singular matrices and
+        ``support`` are searched from its outputs as well; if these meet floors and support, the
+        answer is no worse.
     callback : callable, optional
-        Called as ``callback(iteration, objective, lower_bound)``; while an exact answer is looked
-        for, with a bound on the mean fidelity and the weakest margin over the floors.
+        Called as ``callback(iteration, objective, lower_bound)``; during the search for an exact
+        answer, with a bound on the mean fidelity and the smallest margin over the floors.
 
     Returns
     -------
@@ -173,7 +174,7 @@ def decorrelate(
     Warns
     -----
     NotCertifiedWarning
-        The answer is feasible but its gap is open.
+        The answer is feasible, and its gap is open.
     SingularCorrelationWarning
         ``R`` is singular; the message names the relations.
 
@@ -262,21 +263,21 @@ def maximize_fidelity(
     on_singular: str = "solve",
     callback: Callback | None = None,
 ) -> Decorrelation:
-    """Return the transformation with the largest common floor whose residual stays in a budget.
+    """Return the transformation with the largest common floor whose residual is within a budget.
 
         maximise  γ   subject to   e_jᵀRt_j ≥ γ,   t_jᵀRt_j = 1,   φ(off(TᵀRT)) ≤ budget
 
-    the paper's dual problem. The least residual is a convex, increasing function of the floor, so
-    this is its inverse: one certified solve on the frontier. With ``criterion="vif"`` the residual
-    is a sum of squares that need not be the least.
+    the paper's dual problem. The least residual is a convex, increasing function of the floor, and
+    this is its inverse: one certified point of the frontier. With ``criterion="vif"`` the objective
+    of the result is a sum of squares that need not be the least.
 
     Parameters
     ----------
     R : array-like or DataFrame of shape (p, p)
         Correlation matrix.
     budget : float
-        What is acceptable, in the units of ``criterion``: a sum of squares, the largest ``|r|``,
-        the sum of ``|r|``, or the largest VIF.
+        The most that may remain, in the units of ``criterion``: a sum of squares, the largest
+        ``|r|``, the sum of ``|r|``, or the largest VIF.
     criterion : {"squared", "worst", "absolute", "vif"}
         What the budget limits.
     pair_weights, anchors, tol, on_singular, callback
@@ -285,8 +286,8 @@ def maximize_fidelity(
     Returns
     -------
     Decorrelation
-        ``rho_min`` holds the common floor γ that was achieved, ``goal.rho_upper`` a bound on that
-        of every transformation within the budget.
+        ``rho_min`` holds the common floor γ attained, and no transformation within the budget has
+        one above ``goal.rho_upper``.
 
     Examples
     --------
@@ -335,15 +336,15 @@ def frontier(
 ) -> Frontier:
     """Return the least residual correlation as a function of the common floor.
 
-    Zero up to ρ★ (the least residual of its rank for a singular ``R``), increasing after it, and at
-    one the residual of the untransformed variables.
+    It is zero up to ρ★ (for a singular ``R`` the least residual of its rank) and increases to the
+    residual of the untransformed variables at a floor of one.
 
     Parameters
     ----------
     R : array-like or DataFrame of shape (p, p)
         Correlation matrix.
     rho_min : sequence of float, optional
-        Common floors; by default from ρ★ to 1, evenly in floor and residual together.
+        Common floors; by default from ρ★ to 1, evenly spaced along the curve.
     n_points : int, default=25
         Size of that grid, at most 10,000.
     criterion, pair_weights, anchors, tol, on_singular, callback

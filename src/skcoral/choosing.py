@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from bisect import bisect
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache
@@ -25,17 +26,17 @@ FLOORS = (0.85, 0.9, 0.95, 0.99)
 #: of at most 2 because G ⪰ I/2, and fidelities diag(R^½ G^½) ≥ diag(R)/√2.
 MOST_CORRELATION, MOST_VIF = 0.5, 2.0
 #: Below this fidelity an output shares less than half of its variance with its variable.
-OWN_VARIABLE = 0.7
-_STEPS = 1000  # recommended floors have three decimals, and are judged as they are printed
+RECOGNISABLE = 0.7
+_STEPS = 1000  # recommended floors have three decimals, and are solved for as they are printed
 _ROUNDING = 1e-6  # relative: figures of one floor, solved from different starts, agree within this
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What one common floor gives: ``rho_min`` is None for ρ★, where nothing remains.
+    """What one common floor gives; ``rho_min`` is None for ρ★, where no correlation remains.
 
-    Where variables depend on each other correlation remains at every floor; None is then the
-    highest floor of the least residual, and its ``label`` is "lowest".
+    If variables depend on each other, correlation remains at every floor. ``rho_min`` is then None
+    for the highest floor with the least residual, and its ``label`` is "lowest".
 
     Examples
     --------
@@ -60,7 +61,7 @@ class Choice:
 
     @property
     def cells(self) -> dict[str, str]:
-        """What a reader compares, in the columns of a table; fidelity is rounded down."""
+        """The figures to compare, by column of a table; fidelity is rounded down."""
         return {
             "floor": self.label,
             "largest |r|": f"{self.largest_correlation:.2f}",
@@ -75,7 +76,7 @@ class Choice:
 
     @property
     def inflates(self) -> bool:
-        """Whether a VIF exceeds 2; an infinite one, which no floor changes, does not count."""
+        """Whether a VIF exceeds 2; infinite ones do not count, because no floor changes them."""
         return MOST_VIF * (1.0 - _ROUNDING) < self.largest_vif < np.inf
 
 
@@ -89,20 +90,20 @@ class FloorComparison(Shown):
         From ρ★ upwards, the recommended floor among them.
     recommended : Choice or None
         The highest floor, with three decimals, at which no two outputs correlate by more than 0.5
-        and no VIF exceeds 2: one where the variables themselves are within these limits, None where
-        no floor is. Where variables depend on each other every VIF is infinite, and only
+        and no VIF exceeds 2. It is 1 if the variables themselves are within these limits, and None
+        if no floor is. If variables depend on each other, every VIF is infinite, and only
         correlations count.
     above : Choice or None
-        What a floor higher by 0.001 gives, which exceeds a limit; None where no higher one is left.
+        What a floor higher by 0.001 gives, which exceeds a limit; None if there is no higher floor.
     largest_correlation_before, largest_vif_before : float
-        Those of the variables themselves.
+        The same figures for the variables themselves.
     dependent : str
-        Why every VIF is infinite; empty where they are not.
+        Why every VIF is infinite; empty if they are finite.
     leave_out : tuple of str
-        Where no floor is recommended or one below 0.7: columns that others determine, to leave
-        out instead.
+        If no floor of at least 0.7 is recommended: columns that others determine, to leave out
+        instead.
     floor_without : float or None
-        The floor recommended without them, at least 0.7.
+        The floor recommended without these columns, at least 0.7.
 
     Examples
     --------
@@ -121,42 +122,42 @@ class FloorComparison(Shown):
     floor_without: float | None = None
 
     def sentence(self) -> str:
-        """The recommendation: what it gives, what the next floor would exceed, what else to do."""
+        """The recommendation: its figures, what the next floor would exceed, what else to do."""
         best, above = self.recommended, self.above
         if best is None:
             more = "" if self.dependent else f", or a VIF exceeds {MOST_VIF:g},"
-            said = [
+            text = [
                 f"No floor is recommended: two outputs correlate by more than {MOST_CORRELATION:g}"
                 f"{more} at every floor compared."
             ]
         elif above is None:
             more = "" if self.dependent else f" and no VIF exceeds {MOST_VIF:g}"
-            said = [f"No two variables correlate by more than {MOST_CORRELATION:g}{more}."]
+            text = [f"No two variables correlate by more than {MOST_CORRELATION:g}{more}."]
             if not self.dependent:
-                said.append("Decorrelate them only where no correlation at all may remain (ρ★).")
+                text.append("Decorrelate them only where no correlation at all may remain (ρ★).")
         else:
             more = f", the largest VIF {vif_text(best.largest_vif)}"
             exceeded = [f"a correlation exceeds {MOST_CORRELATION:g}"] * above.correlates
             exceeded += [f"a VIF exceeds {MOST_VIF:g}"] * above.inflates
-            said = [
+            text = [
                 f"Recommended: floor {best.label}. The largest correlation left is "
                 f"{best.largest_correlation:.2f}{'' if self.dependent else more}.",
                 f"At {above.label} {' and '.join(exceeded)}.",
             ]
-            if best.min_fidelity < OWN_VARIABLE:
-                said.append(
+            if best.min_fidelity < RECOGNISABLE:
+                text.append(
                     "Outputs have become other variables there: the weakest shares "
-                    f"{best.min_fidelity**2:.0%} of the variance of its own."
+                    f"{best.min_fidelity**2:.0%} of the variance of its source."
                 )
         if self.dependent:
-            said.append(f"Every VIF is infinite at every floor: {self.dependent}.")
+            text.append(f"Every VIF is infinite at every floor: {self.dependent}.")
         if self.floor_without is not None:
             names = listing([shortened(name) for name in self.leave_out], 6, quote="")
             then = f"floor {self.floor_without:g} is recommended"
             if self.floor_without == 1.0:
                 then = "the others are within the limits as they are"
-            said.append(f"Leave columns out instead: without {names}, {then}.")
-        return " ".join(said)
+            text.append(f"Leave columns out instead: without {names}, {then}.")
+        return " ".join(text)
 
     summary = sentence
 
@@ -184,8 +185,8 @@ def compare_floors(
     threshold : Threshold, optional
         That of ``R``, if it is known.
     measure : callable, optional
-        Figures of a result on the rows that it is meant for, where ``R`` is not their plain
-        correlation matrix; those for ``R`` by default.
+        Measures a result on rows, where ``R`` is not their plain correlation matrix. By default
+        figures are those for ``R``.
 
     Returns
     -------
@@ -210,9 +211,8 @@ def compare_floors(
         floors = [floor for floor in floors if floor > th.value]
         choices = [choice_at(rho_min) for rho_min in (None, *floors)]
         recommended, above = _recommended(choice_at, [th.value, *floors])
-        offered: dict[str, Any] = {}
-        if measure is None and (recommended is None or recommended.min_fidelity < OWN_VARIABLE):
-            offered = _leave_out(matrix)
+        doubtful = recommended is None or recommended.min_fidelity < RECOGNISABLE
+        offer = _leave_out(matrix) if doubtful and measure is None else ((), None)
     if recommended is not None and recommended not in choices:
         choices.append(recommended)
     before, dependent = choice_at(1.0), ""
@@ -227,20 +227,20 @@ def compare_floors(
         before.largest_correlation,
         before.largest_vif,
         dependent,
-        **offered,
+        *offer,
     )
 
 
 def _choices(
     matrix: Matrix, threshold: float, measure: Callable[[Decorrelation], Measured] | None
 ) -> Callable[[float | None], Choice]:
-    """What a floor gives: the answer of ``decorrelate``, and so of the command, solved once."""
+    """A function that solves for a floor, by ``decorrelate`` as the command does, once for each."""
     nearest: Decorrelation | None = None
 
     @cache
     def choice_at(rho_min: float | None) -> Choice:
         nonlocal nearest
-        # Of a singular matrix there may be several optima, and the start decides between them.
+        # A singular matrix may have several optima, between which the start would decide.
         warm = nearest if matrix.deficiency is None and rho_min is not None else None
         result = nearest = api.decorrelate(matrix, rho_min, warm=warm)
         correlation = float(largest_residuals(result.correlation).max(initial=0.0))
@@ -268,41 +268,39 @@ def _recommended(
 ) -> tuple[Choice | None, Choice | None]:
     """The last floor within the limits and the next one, by bisection between those compared."""
 
-    def within(step: int) -> bool:
+    def exceeds(step: int) -> bool:
         choice = choice_at(step / _STEPS)
-        return not (choice.correlates or choice.inflates)
+        return choice.correlates or choice.inflates
 
     steps = sorted({_STEPS, *(round(rounded_down(floor, 3) * _STEPS) for floor in floors)})
-    fits = [within(step) for step in steps]
-    if not any(fits):
+    within = [step for step in steps if not exceeds(step)]
+    if not within:
         return None, None
-    if fits[-1]:
+    if within[-1] == _STEPS:
         return choice_at(1.0), None
-    last = max(k for k, fit in enumerate(fits) if fit)
-    low, high = steps[last], steps[last + 1]
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if within(middle) else (low, middle)
-    return choice_at(low / _STEPS), choice_at(high / _STEPS)
+    above = next(step for step in steps if step > within[-1])
+    between = range(within[-1] + 1, above)
+    low = within[-1] + bisect(between, False, key=exceeds)
+    return choice_at(low / _STEPS), choice_at((low + 1) / _STEPS)
 
 
-def _leave_out(matrix: Matrix) -> dict[str, Any]:
+def _leave_out(matrix: Matrix) -> tuple[tuple[str, ...], float | None]:
     """The columns that others determine, and the floor recommended without them."""
     redundant = [] if matrix.deficiency is None else matrix.deficiency.redundant
-    if not redundant or not matrix.dense:  # of too few rows no column is to blame
-        return {}
-    kept = [j for j, name in enumerate(matrix.names) if name not in redundant]
-    best = compare_floors(matrix.R[np.ix_(kept, kept)], ()).recommended
-    if best is None or best.floor < OWN_VARIABLE:
-        return {}
-    return {"leave_out": tuple(redundant), "floor_without": best.floor}
+    if not redundant or not matrix.dense:  # too few rows are no fault of single columns
+        return (), None
+    others = [j for j, name in enumerate(matrix.names) if name not in redundant]
+    best = compare_floors(matrix.R[np.ix_(others, others)], ()).recommended
+    if best is None or best.floor < RECOGNISABLE:
+        return (), None
+    return tuple(redundant), best.floor
 
 
 def floors_within(R: Any) -> dict[str, float]:
-    """The highest floors with no correlation above 0.5, and with no VIF above 2, by solving.
+    """The highest floor with no correlation above 0.5, and the highest with no VIF above 2.
 
-    Each limit alone keeps at least as much as the recommended floor, which leaves the least sum of
-    squares and is within both.
+    Neither is below the recommended floor, which is within both limits and leaves the least sum of
+    squares instead.
 
     Examples
     --------
