@@ -13,8 +13,7 @@ from skcoral.core.problem import Matrix, check_semidefinite
 from skcoral.core.validation import check_names, float_array, in_order, listing
 from skcoral.exceptions import InvalidArgumentError, InvalidCorrelationError
 
-# Of the length that a composite would have if the variables were uncorrelated: shorter ones cancel
-# out but for rounding.
+# Relative to the length of the same composite of uncorrelated variables: shorter ones are rounding.
 _NO_VARIANCE = 1e-12
 
 
@@ -26,13 +25,13 @@ class Composites:
         k = self.B.shape[1]
         labels = list(getattr(anchors, "columns", ())) or [f"anchor{j}" for j in range(k)]
         self.names = check_names(labels, k)
-        # only directions matter; taking out the scale first keeps squares within range
+        # only directions matter; dividing by the scale first keeps squares within range
         directions = self.B / np.abs(self.B).max(axis=0)
         if sources.deficiency is None:
             gram = gram_defect(sources.R, directions, precise=True) + np.eye(k)
         else:
             half = sources.deficiency.factor @ directions
-            gram = half.T @ half  # directions that do not count make no composite independent
+            gram = half.T @ half  # rounding in null directions makes no composite independent
         length = np.sqrt(np.diag(gram))
         cancelled = [self.names[j] for j in np.flatnonzero(length <= _NO_VARIANCE)]
         if cancelled:

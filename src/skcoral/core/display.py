@@ -1,6 +1,6 @@
-"""How results show themselves: a summary in words, a small table for notebooks, and a picture.
+"""How results are shown: a summary in sentences, a small table for notebooks, and a picture.
 
-A class says its :meth:`Shown.summary` and :meth:`Shown._table`; everything else is here, once.
+A class defines :meth:`Shown.summary` and :meth:`Shown._table`, and inherits the rest.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def printable(text: str, keep: str = "") -> str:
 
 
 def shortened(name: str, limit: int = 40) -> str:
-    """A name that leaves room for others: cut in the middle, because the ends tell names apart.
+    """A name cut to a length in the middle, because the ends tell names apart.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def shortened(name: str, limit: int = 40) -> str:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """A figure with so many decimals; no minus before a zero, a dash where there is none.
+    """A figure with so many decimals; zero has no minus sign, and a missing figure is a dash.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def short(value: float, zero: float = 1e-12, *, digits: int = 4) -> str:
-    """A figure with so many significant digits; what is smaller than ``zero`` is 0."""
+    """A figure with so many significant digits; 0 if it is smaller than ``zero``."""
     if not math.isfinite(value):
         return number(value)
     return "0" if abs(value) < zero else f"{value:.{digits}g}"
@@ -90,11 +90,11 @@ class Shown:
         return f"{type(self).__name__}({self.summary().splitlines()[0].rstrip('.')})"
 
     def _table(self) -> tuple[str, Sequence[Any], dict[str, Any]]:
-        """What the rows of the table are called, their labels, and its columns by name."""
+        """Name of the index, its labels, and the columns by name."""
         raise NotImplementedError
 
     def to_frame(self) -> pd.DataFrame:
-        """The figures as a table: one row for each output, or for whatever the result is about."""
+        """The figures as a table: one row for each output, window, floor or whatever is listed."""
         import pandas as pd
 
         name, labels, columns = self._table()
@@ -135,7 +135,7 @@ class Drawn(Shown):
 
 
 def html(title: str, summary: str, to_frame: Callable[[], pd.DataFrame] | None) -> str:
-    """Summary and table in HTML without scripts or colours, every word from the data escaped."""
+    """Summary and table in HTML without scripts or colours; all text from the data is escaped."""
     said = "<br>".join(escape(printable(line)) for line in summary.split("\n"))
     table = ""
     with suppress(ModuleNotFoundError):  # without pandas the sentences are all

@@ -1,4 +1,4 @@
-"""Problems: a correlation matrix and what is asked of it, validated when they are made."""
+"""Problems: a correlation matrix with what is asked about it, validated when they are made."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ if TYPE_CHECKING:
     from skcoral.core.composites import Composites
 
 Callback = Callable[[int, float, float], object]
-# Estimates of a condition number may be too low by a modest factor: within two digits of the limit
+# Estimates of a condition number may be too low by a modest factor. Within two digits of the limit
 # the eigenvalues decide.
 _MARGIN = 100.0
 
 
 @dataclass
 class Memory:
-    """What questions about one matrix share: ρ★, and where the search for it begins."""
+    """What is remembered between questions about one matrix: ρ★, and where its search begins."""
 
-    near: Array | None = None  # weights of a matrix that is close
-    floor: float | None = None  # its answer to the same budget
+    near: Array | None = None  # weights of the threshold of a similar matrix
+    floor: float | None = None  # the answer of that matrix to the same budget
     threshold: Any = None
     tol: float = np.inf
     max_iter: int = 0
@@ -62,21 +62,21 @@ class Memory:
 
 @dataclass(frozen=True)
 class Matrix:
-    """A correlation matrix that was validated once: the array, the names, and what is dependent.
+    """A validated correlation matrix, with the names and the linear relations of its variables.
 
-    The functions of :mod:`skcoral.api` take it in place of the array, so that several questions
+    The functions of :mod:`skcoral.api` take it in place of an array, so that several questions
     about one matrix share the validation and ρ★.
     """
 
     R: Any  # a factor for tables with many more columns than rows
     names: tuple[str, ...]
     deficiency: Deficiency | None
-    like: Any = None  # what was given, on its device
+    like: Any = None  # the array that was given, on its device
     memory: Memory = field(default_factory=Memory)
 
     @cached_property
     def on_device(self) -> Any:
-        """``R`` in the library and on the device of what was given, which it is where equal."""
+        """``R`` in the library and on the device of the array given; that array if it is equal."""
         R, xp = to_device(self.R, self.like), library(self.like)
         same = xp is not np and self.like.dtype == R.dtype and bool(xp.all(self.like == R))
         return self.like if same else R
@@ -90,7 +90,7 @@ class Matrix:
         return len(self.names)
 
     def regular(self, what: str = "Exact decorrelation") -> Array:
-        """The matrix, refused where it is singular and ``what`` needs all directions."""
+        """The matrix; an error if it is singular, because ``what`` needs full rank."""
         if self.deficiency is not None:
             raise self.deficiency.error(what)
         return np.asarray(self.R)
@@ -98,7 +98,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Settings:
-    """Names of the outputs, and the arguments of :func:`skcoral.decorrelate` of these names."""
+    """Names of the outputs, and settings as in :func:`skcoral.decorrelate`."""
 
     names: tuple[str, ...]
     criterion: Criterion = "squared"
@@ -111,10 +111,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is asked: of which matrix, by which criterion, for which outputs."""
+    """A question: about which variables, which outputs, and with which settings."""
 
     sources: Matrix  # of the variables
-    matrix: Matrix  # of what the outputs belong to: the variables, or composites of them
+    matrix: Matrix  # of the variables or composites that the outputs are anchored to
     settings: Settings
     composites: Composites | None = None
 
@@ -131,7 +131,7 @@ class Problem:
         on_singular: str = "solve",
         callback: Callback | None = None,
     ) -> Problem:
-        """Validate what is asked."""
+        """Validate the arguments of a question."""
         sources = check_matrix(R, on_singular=on_singular)
         composites = None
         if anchors is not None:
@@ -154,9 +154,9 @@ class Problem:
 
 
 def check_matrix(R: Any, *, on_singular: Any = "raise") -> Matrix:
-    """Turn what the user gave into a matrix with names; say so where it is singular."""
+    """Return a validated matrix; warn or raise, as ``on_singular`` says, if it is singular."""
     check_choice("on_singular", on_singular, ("solve", "raise"))
-    known = getattr(R, "matrix", R)  # that of an estimate
+    known = getattr(R, "matrix", R)  # an estimate has one
     if isinstance(known, Matrix):
         return known
     matrix = check_semidefinite(R)
@@ -166,18 +166,18 @@ def check_matrix(R: Any, *, on_singular: Any = "raise") -> Matrix:
 
 
 def check_correlation(R: Any, names: Sequence[Any] | None = None) -> Array:
-    """Return ``R`` as a symmetric float64 array of full rank, or say why it is none."""
+    """Return ``R`` as a symmetric float64 array of full rank; an error says why it is not one."""
     return (check_matrix(R) if names is None else check_semidefinite(R, names)).regular()
 
 
 def check_semidefinite(
     R: Any, names: Sequence[Any] | None = None, *, scale: Array | None = None
 ) -> Matrix:
-    """Return ``R`` with its names and what is dependent in it, or say why it is no correlation.
+    """Return ``R`` with names and linear relations; an error says why it is no correlation matrix.
 
-    Asymmetry and a diagonal off one at rounding level (relative 1e-8, or the rounding of a narrower
-    input type) are mended; nothing else is altered. With ``scale``, the standard deviations,
-    linear relations are in the original units.
+    Rounding in the symmetry and the diagonal (relative 1e-8, or that of a narrower input type) is
+    corrected; nothing else is altered. With ``scale``, the standard deviations, linear relations
+    are in the original units.
     """
     if names is None:
         regular = _regular_on_device(R)
@@ -203,9 +203,9 @@ def check_semidefinite(
 
 
 def _regular_on_device(R: Any) -> Array | None:
-    """Return ``R`` in NumPy if the device that holds it finds a regular correlation matrix there.
+    """Return ``R`` as a NumPy array if checks on its device show it to be regular.
 
-    None where NumPy holds it, or where a check fails: those of the processor tell which.
+    None for NumPy arrays, and if a check fails: the checks on the processor then say which.
     """
     xp = library(R)
     if xp is np or R.ndim != 2 or len(set(R.shape)) > 1 or R.shape[0] < 2 or R.dtype != xp.float64:
@@ -293,7 +293,7 @@ def symmetric(
 
 
 def _check_unit_diagonal(matrix: Array, names: Sequence[str], tolerance: float) -> None:
-    """Refuse covariances, with the way to convert them."""
+    """Raise an error if the diagonal is not one, and say how to convert a covariance matrix."""
     values = np.diag(matrix)
     off = np.abs(values - 1.0)
     if off.max() <= tolerance:
@@ -320,7 +320,7 @@ def _largest_entry(size: Array) -> tuple[int, int]:
 def check_pair_weights(pair_weights: Any, names: Sequence[str]) -> Array:
     """Return the weights of the pairs: symmetric, finite, non-negative, with a zero diagonal.
 
-    The diagonal of the input says nothing about pairs and is ignored.
+    The diagonal of the input is ignored.
     """
     given = in_order(pair_weights, (names, names), "pair_weights")
     W, eps = square_matrix(given, "pair_weights", InvalidArgumentError, len(names))

@@ -1,7 +1,7 @@
-"""Validation of arguments: numbers, names, and what is given by position or by name.
+"""Validation of arguments: numbers, names, and values that are given by position or by name.
 
-Every function returns the checked value in the one form the solvers use, or raises an error that
-says what was wanted, what came, and which variable is concerned. Matrices are checked in
+Every function returns the checked value in the form that solvers use, or raises an error that says
+what was wanted, what was given, and which variable is concerned. Matrices are checked in
 :mod:`skcoral.core.problem`.
 """
 
@@ -36,7 +36,7 @@ def repeated(names: Iterable[str]) -> list[str]:
 
 
 def shown_value(value: Any) -> str:
-    """A value that somebody gave, short enough for one line of a message."""
+    """A value that a user gave, short enough for one line of a message."""
     try:
         text = " ".join(repr(value.item() if isinstance(value, np.generic) else value).split())
     except ValueError:  # Python does not spell out whole numbers of thousands of digits
@@ -45,15 +45,15 @@ def shown_value(value: Any) -> str:
 
 
 def whole_number(text: str) -> int | None:
-    """A text of decimal digits as a number; None for any other text, or more than 15 digits."""
+    """The number that a text of at most 15 decimal digits stands for; None for any other text."""
     return int(text) if text.isdecimal() and len(text) <= 15 else None
 
 
 def float_array(value: Any, what: str, error: type[CoralError]) -> tuple[Array, float]:
     """Return ``value`` in float64, with the rounding unit of the type it came in.
 
-    Text is refused even where it reads like a number, and so are dates; what is masked or missing
-    becomes NaN.
+    Text is refused even if it reads like a number, and so are dates. Masked and missing values
+    become NaN.
     """
     value = to_host(value)
     if hasattr(value, "toarray"):
@@ -89,7 +89,7 @@ def float_array(value: Any, what: str, error: type[CoralError]) -> tuple[Array, 
 
 
 def _number_or_none(cell: Any) -> float | None:
-    """A cell that is not of a numeric type as a number; NaN if missing, None if something else."""
+    """A cell without a numeric type as a number; NaN if it is missing, None if it is no number."""
     if cell is None or type(cell).__name__ == "NAType":  # pandas' mark, without loading pandas
         return math.nan
     if isinstance(cell, str | bytes | np.datetime64 | np.timedelta64 | np.void):
@@ -103,7 +103,7 @@ def _number_or_none(cell: Any) -> float | None:
 
 
 def _place(raw: NDArray[Any], position: tuple[int, ...], columns: Any) -> str:
-    """Where a cell is; in the first column of a table, what that usually means."""
+    """Where a cell is, with a hint if the first column holds the names of the rows."""
     if columns is None or len(position) != 2:
         return f"entry {position if len(position) > 1 else position[0]}"
     names = [str(name) for name in columns]
@@ -137,9 +137,9 @@ def column_labels(X: Any) -> tuple[str, ...] | None:
 def positions(
     labels: Iterable[Any], names: Sequence[str], what: str, *, some: bool = False
 ) -> list[int]:
-    """Where each label stands among ``names``; a default index 0, 1, … counts by position.
+    """The position of each label among ``names``; labels 0, 1, … are positions themselves.
 
-    All names must be there, once each; with ``some``, names may be left out.
+    Every name must occur once; with ``some``, names may be left out.
     """
     given = [str(label) for label in labels]
     if given == [str(k) for k in range(len(names))]:
@@ -161,7 +161,7 @@ def positions(
 def in_order(value: Any, axes: Sequence[Sequence[str] | None], what: str) -> Any:
     """The entries of a DataFrame in the order of these names of rows and columns, as an array.
 
-    An axis of None stays as it is, and so do arrays, which are by position.
+    An axis of None keeps its order, and so do arrays, which have no names.
     """
     if not (hasattr(value, "columns") and hasattr(value, "index")):
         return value
@@ -177,8 +177,8 @@ def in_order(value: Any, axes: Sequence[Sequence[str] | None], what: str) -> Any
 def check_floors(rho_min: Any, names: Sequence[str]) -> Array:
     """Return one fidelity floor per variable, each in [0, 1].
 
-    From one number for all, one per variable, or some by name (a mapping or Series); the others
-    have none, that is 0.
+    ``rho_min`` is one number for all, one for each, or a mapping or Series by name; variables that
+    it does not name have a floor of 0.
     """
     p = len(names)
     if hasattr(rho_min, "items"):
@@ -206,7 +206,7 @@ def check_floors(rho_min: Any, names: Sequence[str]) -> Array:
 
 
 def check_common_floors(rho_min: Any) -> Array:
-    """Return a list of floors, each for all variables."""
+    """Return floors of which each is common to all variables."""
     values = np.atleast_1d(np.asarray(rho_min, dtype=object))
     if values.ndim != 1 or not len(values):
         raise InvalidArgumentError(
@@ -223,7 +223,7 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
 
 
 def require(fits: object, name: str, wanted: str, value: Any) -> None:
-    """Refuse the argument ``name`` unless it fits; ``wanted`` says in words what would."""
+    """Raise an error about the argument ``name`` unless it fits; ``wanted`` says what would."""
     if not fits:
         raise InvalidArgumentError(f"{name} must be {wanted}; got {shown_value(value)}.")
 
@@ -234,9 +234,9 @@ def check_number(
     wanted: str = "one number",
     fits: Callable[[float], bool] = lambda _: True,
 ) -> float:
-    """Return a real number that ``fits``; ``wanted`` says in words which ones do.
+    """Return a real number that ``fits``; ``wanted`` says which ones do.
 
-    Text and truth values are no numbers.
+    Text and truth values are refused.
     """
     number = None
     if not isinstance(value, bool | np.bool_) and isinstance(value, Real):
@@ -254,14 +254,14 @@ def check_positive(name: str, value: Any) -> float:
 def check_budget(
     budget: Any, what: str = "The residual budget", least: float = 0.0, most: float = 1e100
 ) -> float:
-    """Return a limit on what may remain; certificates hold no number above 1e100."""
+    """Return a budget or limit; certificates hold no number above 1e100."""
     largest = f"{most:g}".replace("+", "")
     wanted = f"a finite number of at least {least:g} and at most {largest}"
     return check_number(what, budget, wanted, lambda v: least <= v <= most)
 
 
 def is_whole(value: Any) -> bool:
-    """Whether a value is a whole number, of whatever type; truth values are none."""
+    """Whether a value is a whole number of any type; truth values are not."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
@@ -274,7 +274,7 @@ def check_count(name: str, value: Any, *, minimum: int = 1, maximum: int | None 
 
 
 def check_random_state(random_state: Any) -> None:
-    """Refuse what is neither a seed nor a generator of NumPy's nor None."""
+    """Raise an error unless this is a seed, a generator of NumPy, or None."""
     fits = isinstance(random_state, np.random.Generator | np.random.RandomState | None)
     fits = fits or (is_whole(random_state) and random_state >= 0)
     wanted = "a whole number of at least 0, a numpy.random.Generator or None"
@@ -282,7 +282,7 @@ def check_random_state(random_state: Any) -> None:
 
 
 def check_weights(sample_weight: Any, n: int) -> Array | None:
-    """Return weights of rows as an array, or None; refuse what is no weight."""
+    """Return the weights of n rows as an array; None stays None."""
     if sample_weight is None:
         return None
     weights, _ = float_array(sample_weight, "sample_weight", InvalidTableError)
@@ -301,7 +301,7 @@ def check_weights(sample_weight: Any, n: int) -> Array | None:
 
 
 def check_complete(rows: NDArray[Any], names: Sequence[str], *, may_miss: bool = False) -> None:
-    """Refuse, by column, infinite values and (unless ``may_miss``) missing ones."""
+    """Raise an error about columns with infinite or, unless ``may_miss``, missing values."""
     # the sum is not finite if any cell is not, and is cheaper than a mask of all cells
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(rows.sum(dtype=np.float64)):

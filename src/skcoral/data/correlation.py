@@ -1,8 +1,8 @@
-"""From a table to the correlation matrix that everything else is about.
+"""From a table to its correlation matrix.
 
 Correlations come from :class:`~skcoral.data.moments.Moments`, or from another estimator: one of
-scikit-learn, or a function. What makes a matrix singular is described in terms of the table: which
-columns are constant, copies or combinations of others, how many rows it takes.
+scikit-learn, or a function. Errors and warnings about a singular matrix are about the table: which
+columns are constant, copies or combinations of others, and how many rows are needed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from skcoral.exceptions import (
 class CorrelationEstimate(Frozen):
     """A correlation matrix with what is needed to standardise the rows it came from.
 
-    Functions that take a named correlation matrix take this object as it is.
+    Functions that take a correlation matrix take this object in its place.
 
     Attributes
     ----------
@@ -48,9 +48,9 @@ class CorrelationEstimate(Frozen):
     weighted : bool
         Whether some rows count more than others.
     deficiency : Deficiency or None
-        What is known about a matrix whose rank is below the number of columns.
+        The linear relations of a matrix whose rank is below the number of columns.
     source : str
-        What estimated the matrix, where it is not the rows' own.
+        The estimator of the matrix; empty if it is the sample correlation of the rows.
 
     Examples
     --------
@@ -74,17 +74,17 @@ class CorrelationEstimate(Frozen):
         return Matrix(self.R, self.names, self.deficiency)
 
     def standardised(self, rows: Any) -> Any:
-        """What a transformation acts on: rows in units of ``scale``."""
+        """The rows that a transformation acts on: centred, in units of ``scale``."""
         return (rows - self.mean) / self.scale
 
     @property
     def is_about_rows(self) -> bool:
-        """Whether ``R`` is the correlation matrix of the rows, weighted if they are."""
+        """Whether ``R`` is the sample correlation matrix of the rows."""
         return not self.source
 
     @property
     def about(self) -> str:
-        """What the guarantees are about, in a few words."""
+        """What the certificate is about, in a few words."""
         if not self.n_rows:
             return "the matrix given"
         rows = f"these {self.n_rows:,} rows" + " with their weights" * self.weighted
@@ -94,7 +94,7 @@ class CorrelationEstimate(Frozen):
 
     @property
     def guarantee(self) -> str:
-        """One sentence saying which matrix the floors and the certificate are about."""
+        """One sentence about the matrix that floors and certificate are about."""
         return (
             f"Floors and certificate are about {self.about}; on others fidelities and residuals "
             "differ."
@@ -121,10 +121,10 @@ def estimate_rows(
     dense: bool = False,
     on_singular: str = "solve",
 ) -> tuple[CorrelationEstimate, Moments]:
-    """The correlations of rows, and the moments of these rows; warns where they are singular.
+    """The correlations and the moments of rows; warns if the matrix is singular.
 
-    Where columns are more than twice the rows, the rows are kept instead of a p × p matrix, unless
-    a ``dense`` one is needed.
+    With more than twice as many columns as rows, the rows are kept instead of a p × p matrix,
+    unless a ``dense`` one is needed.
     """
     other = check_covariance(covariance)
     if rows.shape[1] > 2 * rows.shape[0] and other is None and not dense:
@@ -139,7 +139,7 @@ def estimate_rows(
 
 
 def how_to_estimate(estimator: Any) -> dict[str, Any]:
-    """The settings of an estimator that say how correlations are estimated."""
+    """The arguments of :func:`estimate_rows` that follow from the settings of an estimator."""
     needs_matrix = estimator.support is not None or estimator.on_singular == "raise"
     return {"dense": needs_matrix, "on_singular": estimator.on_singular}
 
@@ -147,24 +147,24 @@ def how_to_estimate(estimator: Any) -> dict[str, Any]:
 def estimate(
     moments: Moments, *, dense: bool = True, on_singular: str = "raise"
 ) -> CorrelationEstimate:
-    """Turn moments into a correlation matrix, or say why there is none.
+    """Turn moments into a correlation matrix.
 
     Parameters
     ----------
     moments : Moments
         Of the rows.
     dense : bool, default=True
-        Whether moments that are kept as few rows give a p × p matrix, and not its factor.
+        Whether moments that are kept as rows give a p × p matrix instead of its factor.
     on_singular : {"raise", "solve"}, default="raise"
-        Whether a matrix of deficient rank is refused, or described in ``deficiency`` with a
-        warning.
+        What to do with a singular matrix: raise an error, or warn and keep its linear relations in
+        ``deficiency``.
 
     Raises
     ------
     InvalidTableError
         Constant columns, a single row, or too few rows for the number of columns.
     SingularCorrelationError
-        Copies or linear combinations of columns; the message spells them out.
+        Copies or linear combinations of columns; the message lists them.
 
     Examples
     --------
@@ -200,13 +200,13 @@ def estimate(
 
 
 def sample_correlation(moments: Moments) -> Array:
-    """Correlation matrix of the rows summarised, singular or not; constant columns are refused."""
+    """Correlation matrix of the rows, which may be singular; constant columns are an error."""
     check_usable(moments)
     return correlation_of_covariance(moments.comoment)
 
 
 def check_usable(moments: Moments) -> None:
-    """Refuse tables without correlations: no rows, one row, constant columns."""
+    """Raise an error if there are no correlations: no rows, one row, or constant columns."""
     if moments.weight <= 0.0:
         raise InvalidTableError(
             "There are no rows to fit: none came, or every sample weight is zero."
@@ -232,7 +232,7 @@ def check_usable(moments: Moments) -> None:
 
 
 def check_covariance(covariance: Any) -> Any:
-    """Return an estimator or function that gives a matrix, or None; names are scikit-learn's."""
+    """Return an estimator, or a function from rows to a matrix; names are those of scikit-learn."""
     if covariance is None:
         return None
     if isinstance(covariance, str):
@@ -261,7 +261,7 @@ def check_covariance(covariance: Any) -> Any:
 
 
 def _made(kind: type[Any]) -> Any:
-    """An estimator with its defaults, and a fixed seed where it draws (MinCovDet does)."""
+    """An estimator with its defaults, and a fixed seed if it is random (as MinCovDet is)."""
     made = kind()
     if "random_state" in getattr(made, "get_params", dict)():
         made.set_params(random_state=0)
@@ -271,16 +271,16 @@ def _made(kind: type[Any]) -> Any:
 def _estimate_by(
     covariance: Any, rows: Any, moments: Moments, *, on_singular: str
 ) -> CorrelationEstimate:
-    """Estimate ``R`` by any estimator of a covariance matrix, or a function from rows to a matrix.
+    """Estimate ``R`` by an estimator of covariance matrices, or a function from rows to a matrix.
 
-    The estimator sees the columns standardised, so that units do not matter. Where its variances
-    differ from one, as those of robust estimators do, columns are standardised by its own. Such
-    estimators know no weights, so that unequal ones are refused.
+    The estimator is given standardised columns, so that units do not matter. If the variances that
+    it estimates differ from one, as robust ones do, columns are standardised by them. Unequal
+    weights are refused, because such estimators take none.
     """
     check_usable(moments)
     if moments.is_weighted:
         raise InvalidArgumentError(
-            "covariance= takes no weights: estimators of covariance matrices know none. Leave out "
+            "covariance= takes no weights: estimators of covariance matrices have none. Leave out "
             "the weights or covariance."
         )
     Z = (np.asarray(rows, dtype=np.float64) - moments.mean) / moments.scale
@@ -300,12 +300,12 @@ def _estimate_by(
 
 
 def _name_of(covariance: Any) -> str:
-    """What to call an estimator or function in a sentence."""
+    """The name of an estimator or function."""
     return getattr(covariance, "__name__", type(covariance).__name__)
 
 
 def _covariance(covariance: Any, Z: Array, names: tuple[str, ...]) -> tuple[Array, Array]:
-    """The matrix, and where the estimator puts the centre of the standardised rows."""
+    """The estimated covariance matrix and centre of standardised rows."""
     centre = np.zeros(Z.shape[1])
     if hasattr(covariance, "fit"):
         from sklearn.base import clone

@@ -1,7 +1,7 @@
-"""What a transformation did to a table, in figures that anyone can compute from the outputs.
+"""The effect of a transformation on a table, in figures that can be computed from the outputs.
 
-A certificate is about the matrix that was solved for. These figures are about the rows (or the
-matrix) that the reader has: they come first on every surface.
+A certificate is about the matrix that was solved for. These figures are about the rows or the
+matrix that the user has, and come first in every report.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from skcoral.data.correlation import CorrelationEstimate, check_usable, sample_c
 from skcoral.data.moments import Moments
 from skcoral.data.wide import RowMoments
 
-_ROUNDING = 1e-9  # fidelities of several outputs that bind at one floor differ by less
+_ROUNDING = 1e-9  # fidelities of outputs that bind at the same floor differ by less
 _HEADLINE = (
     *("largest_correlation_before", "largest_correlation", "largest_vif_before", "largest_vif"),
     *("min_fidelity", "weakest", "rows_used", "rows_given", "weighted"),
@@ -49,9 +49,9 @@ class Measured(Shown, Fidelities, Frozen):
     vif_before, vif : ndarray of shape (p,) and (k,)
         Variance inflation factors; infinite where columns are linearly dependent.
     before, after : ndarray or None
-        Correlation matrices of variables and outputs; None where there are thousands.
+        Correlation matrices of variables and outputs; None if columns are many and rows few.
     rows_used, rows_given : int or None
-        Rows measured, of those in the table; None where a matrix was given.
+        Rows measured, of those in the table; None if a matrix was given.
     weighted : bool
         Whether the rows count by their sample weights, as in the fit.
 
@@ -104,7 +104,7 @@ class Measured(Shown, Fidelities, Frozen):
 
     @property
     def weakest(self) -> str:
-        """The output with the weakest fidelity; of several that differ by rounding, the first."""
+        """The output with the weakest fidelity; the first of several that differ by rounding."""
         return self.names[int(np.argmax(self.fidelity <= self.min_fidelity + _ROUNDING))]
 
     def to_dict(self) -> dict[str, Any]:
@@ -117,7 +117,7 @@ class Measured(Shown, Fidelities, Frozen):
 
     def _table(self) -> tuple[str, tuple[str, ...], dict[str, Array]]:
         columns = {"fidelity": self.fidelity, "residual": self.residual, "vif": self.vif}
-        if len(self.vif_before) == len(self.vif):  # composites have no figures of their own before
+        if len(self.vif_before) == len(self.vif):  # composites are no columns of the table
             columns["residual_before"] = self.residual_before
             columns["vif_before"] = self.vif_before
         order = ("fidelity", "residual_before", "residual", "vif_before", "vif")
@@ -188,10 +188,10 @@ def measure_rows(table: CorrelationEstimate, result: Any, moments: Moments) -> M
 def measure_matrix(
     R: Any, T: Any, names: Sequence[str] | None = None, *, anchors: Any = None, **how: Any
 ) -> Measured:
-    """The figures that ``R`` and ``T`` imply for the rows whose correlation matrix ``R`` is.
+    """The effect of ``T`` on rows with the correlation matrix ``R``.
 
-    The columns of ``T`` need not have unit variance for this ``R``. What is known of the rows goes
-    into the fields ``rows_used``, ``rows_given`` and ``weighted``.
+    The columns of ``T`` need not have unit variance for this ``R``. The fields ``rows_used``,
+    ``rows_given`` and ``weighted`` may be given.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def _measured(
     rows_used: Any = None,
     **how: Any,
 ) -> Measured:
-    """The figures of two correlation matrices; those that are kept as factors stay out of them."""
+    """The figures of two correlation matrices, which are kept unless they are factors."""
 
     def inflation(G: Any) -> Array:
         if rows_used is not None and rows_used <= len(G):  # the others determine every column
@@ -271,7 +271,7 @@ def _above_diagonal(columns: slice, block: Array) -> Mask:
 
 
 def rounded_down(value: float, digits: int) -> float:
-    """A fidelity to some digits: what is promised must not exceed what holds."""
+    """A fidelity with some digits, rounded down because it is promised."""
     scale = 10.0**digits
     return math.floor(value * scale + 1e-6) / scale
 

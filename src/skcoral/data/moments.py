@@ -1,7 +1,7 @@
 """Counts, means and co-moments of a table: updated by batch, merged across machines.
 
-Everything a correlation matrix needs from a table fits in one vector and one matrix, and two such
-summaries merge into the summary of both tables together (Chan, Golub and LeVeque, 1983).
+A correlation matrix needs one vector and one matrix of a table, and those of two tables merge into
+those of both together (Chan, Golub and LeVeque, 1983).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _COUNTS = ("n_rows", "weight", "squared_weight")
 
 
 class CompensatedSum:
-    """A running sum of arrays that remembers what rounding dropped (Neumaier)."""
+    """A running sum of arrays that keeps the rounding errors (Neumaier)."""
 
     def __init__(self, total: Array, carry: Array | None = None) -> None:
         self.total = total
@@ -72,7 +72,6 @@ class Moments:
     >>> import numpy as np
     >>> from skcoral.data.moments import Moments
     >>> X = np.array([[1.0, 10.0], [2.0, 30.0], [4.0, 20.0], [5.0, 40.0]])
-    >>> whole = Moments.from_rows(X)
     >>> parts = Moments.from_rows(X[:1]).merge(Moments.from_rows(X[1:]))
     >>> parts.mean
     array([ 3., 25.])
@@ -157,12 +156,12 @@ class Moments:
 
     @property
     def effective_rows(self) -> float:
-        """Kish's ``(Σw)² / Σw²``: the number of equally weighted rows that tell as much."""
+        """Kish's ``(Σw)² / Σw²``: how many equally weighted rows would be as informative."""
         return self.weight**2 / self.squared_weight if self.n_rows else 0.0
 
     @property
     def degrees_of_freedom(self) -> float:
-        """What the comoment is divided by to give an unbiased covariance: ``Σw − Σw² / Σw``."""
+        """The divisor for an unbiased covariance: ``Σw − Σw² / Σw``."""
         if self.n_rows < 2:
             raise InvalidTableError(
                 "A covariance needs at least two rows with a positive weight; got "
@@ -212,7 +211,7 @@ class Moments:
         return tuple(self.names[j] for j in np.flatnonzero(chosen))
 
     def state(self) -> dict[str, Any]:
-        """Everything there is to know, as plain values and arrays, for writing to a file."""
+        """All fields as plain values and arrays, for writing to a file."""
         counts = {name: getattr(self, name) for name in _COUNTS}
         return {"names": list(self.names), **counts, **self._sums()}
 
@@ -247,7 +246,7 @@ class Moments:
         return f"Moments(n_rows={self.n_rows}, weight={self.weight:g}, p={self.n_features})"
 
     def _of_batch(self, X: ArrayLike, sample_weight: ArrayLike | None) -> Moments | None:
-        """Moments of some rows alone, measured from the mean so far; None if none counts."""
+        """Moments of these rows, computed from the mean so far; None if all weights are zero."""
         rows = self._checked_rows(X)
         weights = check_weights(sample_weight, len(rows))
         if weights is not None and not weights.all():
@@ -264,7 +263,7 @@ class Moments:
 
     def _centre(self, rows: Array, weights: Array | None, origin: Array | None = None) -> Array:
         """Set the mean, measured from ``origin``, and return the deviations from it."""
-        # a row, unlike a computed mean, equals its constant columns exactly
+        # a row has the values of constant columns exactly, which a computed mean has not
         self._mean = CompensatedSum(rows[0].copy() if origin is None else origin)
         # in one layout, so that frames and arrays of the same rows give the same bits
         deviations = np.subtract(rows, self._mean.total, order="C")

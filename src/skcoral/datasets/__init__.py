@@ -1,4 +1,4 @@
-"""Correlation systems to try things on: simulated ones, Wine, World Development Indicators."""
+"""Correlation matrices for examples: simulated ones, Wine, World Development Indicators."""
 
 from skcoral.datasets.bundled import Dataset, NamedCorrelation, load_wine, wdi_correlation
 from skcoral.datasets.simulate import make_factor_system, make_system

@@ -1,4 +1,4 @@
-"""Data that need no network: Wine, and the correlation matrix of the development indicators."""
+"""Bundled data: Wine, and the correlation matrix of the World Development Indicators."""
 
 from __future__ import annotations
 
