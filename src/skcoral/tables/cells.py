@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from skcoral.core.arrays import Array
-from skcoral.exceptions import InvalidTableError
 from skcoral.tables.arrow_arrays import floats, is_null, plain_cells, text_array
 
 #: Cells that stand for "no value", whatever their case and the blanks around them: those of
@@ -230,16 +229,3 @@ def number_of(text: str, decimal: str) -> float | None:
         return float(text.replace(decimal, "."))
     except ValueError:
         return None
-
-
-def check_names(label: str, names: Sequence[str], where: str) -> None:
-    """Refuse two columns with the same name, or with none."""
-    seen: dict[str, int] = {}
-    for place, name in enumerate(names, start=1):
-        if name in seen:
-            what = f"the name {name!r}" if name else "no name"
-            raise InvalidTableError(
-                f"{label}: {where}: columns {seen[name]} and {place} both have {what}.\n"
-                "Give every column a name of its own."
-            )
-        seen[name] = place

@@ -25,7 +25,7 @@ from pyarrow import csv as arrow
 
 from skcoral.core.limits import MB, Clock, Limits, current
 from skcoral.exceptions import InvalidTableError
-from skcoral.tables.cells import check_names, is_number
+from skcoral.tables.cells import is_number
 from skcoral.tables.dialect import (
     LINE,
     LOOKED_AT,
@@ -74,7 +74,7 @@ def open_text(
         encoding=dialect.encoding,
         skipped=reader.skipped,
         recognised=dialect.recognised,
-        header_at=reader.header_line if dialect.header else 1,
+        header_at=reader.header_line,
         units_at=reader.units_line if dialect.has_units else None,
     )
 
@@ -314,7 +314,6 @@ def _n_bytes(columns: Sequence[Any]) -> Any:
 
 
 def _check_header(label: str, names: list[str], separator: str, line: int) -> None:
-    check_names(label, names, f"line {line}")
     if "" in (names[1:] or names):  # the first may be that of row labels
         raise InvalidTableError(
             f"{label}: line {line}: column {len(names) - names[::-1].index('')} has no name.\n"

@@ -24,7 +24,6 @@ import python_calamine
 from skcoral.core.limits import MB, Clock, Limits, current
 from skcoral.exceptions import InvalidTableError, TooLargeError
 from skcoral.tables.arrow_arrays import float_array, is_null, text_array
-from skcoral.tables.cells import check_names
 from skcoral.tables.dialect import LOOKED_AT, has_numbers, has_units, header_place, is_note
 from skcoral.tables.table import Batch, Table
 
@@ -58,7 +57,6 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
     limits.check("columns", width, label)
     limits.check("sheet_cells", width * len(at), label)
     names = tuple("" if cell is None else _as_text(cell).strip() for cell in header[:width])
-    check_names(label, names, f"row {places[place]}")
     columns = [_as_arrow([part[j] for _, part in blocks]) for j in range(len(header))]
     beyond = [is_null(column) for column in columns[width:]]
     if not np.all(beyond):
@@ -75,7 +73,7 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
         "excel",
         batch.parts,
         recognised=frozenset(["sheet"] if sheet is None else []),
-        header_at=places[place] if place else 1,
+        header_at=places[place],
         units_at=places[place + 1] if units else None,
         sheet=chosen,
         other_sheets=tuple(name for name in book.sheets if name != chosen),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import BinaryIO
@@ -33,6 +33,7 @@ _ENDINGS: dict[str, Format] = {
     ".dta": "stata",
     **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), "excel"),
 }
+_STARTS = {PARQUET: "parquet", STATA: "stata", OLD_EXCEL: "excel"}
 #: The part that makes an archive a workbook of Excel (.xlsx, .xlsb) or OpenDocument (.ods).
 _WORKBOOKS = {"xl/workbook.xml", "xl/workbook.bin", "content.xml"}
 _PACKED = {".gz", ".zip"}
@@ -133,30 +134,19 @@ def format_of_name(name: str) -> Format | None:
 @contextmanager
 def _opened(source: Source) -> Iterator[tuple[BinaryIO, str]]:
     """The file, and what it holds by its first bytes."""
-    with readable(source.label):
-        stream = source.open()
-    with stream:
-        yield stream, _kind(stream, source.label)
-
-
-def _kind(stream: BinaryIO, label: str) -> str:
-    with readable(label):
-        head = stream.read(16)
-        stream.seek(0)
-    if not head:
-        raise InvalidTableError(f"{label}: the file is empty.\nGive a table with a header line.")
-    for start, kind in ((PARQUET, "parquet"), (STATA, "stata"), (OLD_EXCEL, "excel")):
-        if head.startswith(start):
-            return kind
-    if head.startswith(ZIP):
-        try:
-            with zipfile.ZipFile(stream) as archive:
-                if not _WORKBOOKS.isdisjoint(archive.namelist()):
-                    return "excel"
-        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-            raise InvalidTableError(
-                f"{label}: the zip archive is damaged ({error}).\nCopy or download it again."
-            ) from error
-        finally:
+    with ExitStack() as stack:
+        with readable(source.label):
+            stream = stack.enter_context(source.open())
+            head = stream.read(16)
             stream.seek(0)
-    return "text"
+        if not head:
+            raise InvalidTableError(
+                f"{source.label}: the file is empty.\nGive a table with a header line."
+            )
+        kind = next((kind for start, kind in _STARTS.items() if head.startswith(start)), "text")
+        if head.startswith(ZIP):
+            with suppress(zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+                if not _WORKBOOKS.isdisjoint(zipfile.ZipFile(stream).namelist()):
+                    kind = "excel"
+            stream.seek(0)
+        yield stream, kind

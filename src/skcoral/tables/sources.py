@@ -63,15 +63,11 @@ def find_source(
     path = Path(source)
     label = name or printable(str(path))
     with readable(label):
-        if not path.exists():
-            raise InvalidTableError(
-                f"{label}: there is no such file.\nCheck the name and the folder."
-            )
-        if not path.is_file():
-            # A pipe can be read once only, and a long table is read more than once.
-            with path.open("rb") as pipe:
-                return _held(pipe, label, encoding)
-        return Source(label, lambda: path.open("rb"), path.stat().st_size)
+        if path.is_file():
+            return Source(label, lambda: path.open("rb"), path.stat().st_size)
+        # A pipe can be read once only, and a long table is read more than once.
+        with path.open("rb") as pipe:
+            return _held(pipe, label, encoding)
 
 
 @contextlib.contextmanager
@@ -79,12 +75,12 @@ def readable(label: str) -> Iterator[None]:
     """Turn errors of the system into errors about the table."""
     try:
         yield
-    except (PermissionError, FileNotFoundError, InvalidTableError):
+    except (PermissionError, InvalidTableError):
         raise
     except (OSError, ValueError) as error:
         raise InvalidTableError(
             f"{label}: it cannot be read ({getattr(error, 'strerror', None) or error}).\n"
-            "Name a file with a table."
+            "Check the name and the folder."
         ) from error
 
 
@@ -111,17 +107,15 @@ def unpacked(stream: BinaryIO, label: str) -> Iterator[Any]:
     try:
         head = stream.read(4)
         stream.seek(0)
-        if head.startswith(GZIP):
-            with gzip.GzipFile(fileobj=stream) as content:
-                yield content
-        elif head.startswith(ZIP):
-            with (
-                zipfile.ZipFile(stream) as archive,
-                archive.open(_one_file(archive, label)) as file,
-            ):
-                yield file
-        else:
-            yield stream
+        with contextlib.ExitStack() as opened:
+            content: Any = stream
+            if head.startswith(GZIP):
+                content = opened.enter_context(gzip.GzipFile(fileobj=stream))
+            elif head.startswith(ZIP):
+                with readable(label):
+                    archive = opened.enter_context(zipfile.ZipFile(stream))
+                content = opened.enter_context(archive.open(_one_file(archive, label)))
+            yield content
     except _DAMAGED as error:
         raise InvalidTableError(
             f"{label}: the file cannot be decompressed or read to its end ({error}).\n"
@@ -130,12 +124,8 @@ def unpacked(stream: BinaryIO, label: str) -> Iterator[Any]:
 
 
 def _one_file(archive: zipfile.ZipFile, label: str) -> zipfile.ZipInfo:
-    # Macs add notes on each file.
-    files = [
-        entry
-        for entry in archive.infolist()
-        if not entry.is_dir() and not entry.filename.startswith("__MACOSX/")
-    ]
+    entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+    files = [e for e in entries if not e.filename.startswith("__MACOSX/")]  # notes on each file
     if len(files) != 1:
         raise InvalidTableError(
             f"{label}: the zip archive holds {len(files)} files, and one is wanted.\n"

@@ -95,6 +95,18 @@ class Table:
     #: Rows that are totals of the others, with their labels; found by ``columns.profile``.
     totals: list[tuple[int, str]] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        """Refuse two columns with the same name, or with none."""
+        seen: dict[str, int] = {}
+        for place, name in enumerate(self.names, start=1):
+            if name in seen:
+                what = f"the name {name!r}" if name else "no name"
+                raise InvalidTableError(
+                    f"{self.label}: {self.unit} {self.header_at}: columns {seen[name]} and {place} "
+                    f"both have {what}.\nGive every column a name of its own."
+                )
+            seen[name] = place
+
     def numbers(self, cells: Any, left_out: Marks | None = None) -> tuple[Array, NDArray[np.bool_]]:
         """Cells of a column as numbers; NaN where missing or wrong, the latter also in the mask."""
         typed = self.format in ("parquet", "stata")

@@ -12,7 +12,6 @@ from pyarrow.types import is_binary, is_dictionary, is_nested, is_string
 
 from skcoral.core.limits import Clock, current
 from skcoral.exceptions import InvalidTableError
-from skcoral.tables.cells import check_names
 from skcoral.tables.table import Batch, Table
 
 
@@ -28,7 +27,6 @@ def open_parquet(label: str, opener: Callable[[], BinaryIO], size: int) -> Table
             limits.check_ratio(8 * total * len(names), size, label)
     except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
         raise _damaged(label, "Parquet", error) from error
-    check_names(label, names, "row 1")
     for field in fields:
         if is_nested(field.type):
             raise InvalidTableError(
@@ -73,7 +71,6 @@ def open_stata(label: str, stream: BinaryIO) -> Table:
         raise _damaged(label, "Stata", error) from error
     current().check("columns", columns.num_columns, label)
     names = tuple(map(str, columns.column_names))
-    check_names(label, names, "the header")
     batch = Batch(range(1, columns.num_rows + 1), [c.combine_chunks() for c in columns.columns])
     return Table(label, names, "row", "stata", batch.parts)
 

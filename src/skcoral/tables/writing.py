@@ -12,7 +12,7 @@ from datetime import date, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from types import NoneType
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -37,16 +37,6 @@ _EXCEL_ROWS = 1_048_576
 _EXCEL_TEXT = 32_767
 #: What a sheet holds besides text; anything else is written as text.
 _EXCEL_TYPES = (NoneType, bool, int, float, Decimal, date, time, timedelta)
-
-
-class TableWriter(Protocol):
-    """Writes a table batch by batch."""
-
-    def write(self, columns: Sequence[Any]) -> None:
-        """Write some rows, given by columns: arrays of Arrow or NumPy, or lists of texts."""
-
-    def close(self) -> None:
-        """Finish the file; without it the file is not complete."""
 
 
 def output_format(path: str | Path) -> Format:
@@ -75,9 +65,11 @@ def table_writer(
 ) -> TableWriter:
     """Make the writer for a path's format (``"-"``: CSV); the caller owns ``stream``.
 
-    Text files are written with the separator, decimal mark and encoding of the table ``like``;
-    numbers carry all the digits that are needed to read the same number back. In a workbook text is
-    marked as text, also where it looks like a formula.
+    Its ``write`` takes some rows, given by columns: arrays of Arrow or NumPy, or lists of texts;
+    without its ``close`` the file is not complete. Text files are written with the separator,
+    decimal mark and encoding of the table ``like``; numbers carry all the digits that are needed to
+    read the same number back. In a workbook text is marked as text, also where it looks like a
+    formula.
     """
     kind: Format = "csv" if str(path) == "-" else output_format(path)
     if kind == "parquet":
@@ -304,3 +296,7 @@ class _ExcelWriter:
 def _escaped(match: re.Match[str]) -> str:
     """Characters as workbooks write those that XML does not have."""
     return "".join(f"_x{ord(c):04X}_" for c in match[0])
+
+
+#: Writes a table batch by batch.
+TableWriter = _TextWriter | _ParquetWriter | _ExcelWriter
