@@ -53,16 +53,15 @@ def test_no_matrix_is_called_definite_that_is_not(arithmetic: Any) -> None:
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_large_forms(sign: int) -> None:
-    """The least eigenvalue of 410 variables, bounded by Cholesky that ends."""
+    """Of 410 variables, in undivided factors: next to singular nothing is proved."""
     p = 410
     for size in (1, 30, 1e4, 1e7):
         r = -1.0 / (p - 1) + sign * size * ULP / (p - 1)
         A = equal(p, r)
         found = definite_form(Floats(2), A)
         if found is not None:
-            assert Fraction(1 / found.inverse[0, 0] ** 2) <= least(p, r)
             assert found.inverse_form(np.ones(p)) >= p / float(least(p, r))
-        assert (found is not None) == (sign > 0 and size > 1e6)
+        assert (found is not None) == (sign > 0 and size > 1e3)
 
 
 def test_a_result_of_a_matrix_that_is_not_definite_is_refused() -> None:

@@ -151,8 +151,8 @@ def test_inverses_that_a_library_gives_wrong(monkeypatch: Any, kind: str) -> Non
         assert wanted - 1e-6 <= found.lower <= wanted + 1e-12
 
 
-def test_a_support_of_many_coefficients(monkeypatch: Any) -> None:
-    """Beyond a few hundred coefficients definiteness is proved another way."""
+def test_a_support_of_many_coefficients() -> None:
+    """Beyond a few hundred coefficients definiteness is proved in undivided factors."""
     p = 22
     system = make_system(p)
     dual = decorrelate(system, 0.99).certificate.arrays
@@ -171,11 +171,6 @@ def test_a_support_of_many_coefficients(monkeypatch: Any) -> None:
         lie = Certificate("support", {**arrays, "H": wrong}, certificate.info)
         with pytest.raises(CertificateError, match="positive definite"):
             support_bound(lie, np.full(p, 0.95), system, Floats(3))
-    # Eigenvalues that a library gives wrong are not believed.
-    true = sla.eigvalsh
-    monkeypatch.setattr(sla, "eigvalsh", lambda *a, **k: true(*a, **k) * 3)
-    with pytest.raises(CertificateError, match="positive definite"):
-        support_bound(certificate, np.full(p, 0.99), system, Floats(3))
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])

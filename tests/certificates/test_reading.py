@@ -41,7 +41,7 @@ FIVE = np.full(5, 0.9)
         ("squared", {"n_iter": -1}, "`n_iter` must be a whole number that is not negative, got -1"),
         ("squared", {"n_iter": True}, "`n_iter` must be a whole number"),
         ("squared", {"names": ("a",) * 6}, "must be distinct"),
-        ("squared", {"names": ("a", "b")}, "names 2 outputs, and has 6"),
+        ("squared", {"names": ("a", "b")}, "names 2 outputs, and there are 6"),
         ("squared", {"names": ["a"] * 6}, "`names` must be a tuple of text"),
         ("squared", {"names": (1, 2, 3, 4, 5, 6)}, "`names` must be a tuple of text"),
         ("squared", {"T": np.eye(6)[:, :5]}, "floats of shape (6, 6), got shape (6, 5)"),

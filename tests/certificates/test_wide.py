@@ -138,5 +138,5 @@ def test_what_is_not_checked_by_rows() -> None:
             found = verdict(judge, lie, FactoredCorrelation(ROWS))
             assert any(word in found for word in words.split("|")), (words, found)
     for other in (ROWS[:, :5], ROWS[0], np.ones(1), np.ones((9, 40, 1))):
-        with pytest.raises(CertificateError, match="a factor with 40 columns"):
+        with pytest.raises(CertificateError, match=r"40 outputs|no matrix"):
             check(ANSWER, FactoredCorrelation(other))

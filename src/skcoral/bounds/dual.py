@@ -76,7 +76,7 @@ def multipliers_and_matrix(
 # A doubt that adds one per cent to what is left of a completed square, which is a rounding. With a
 # tenth of it matrices of a thousand rows are multiplied in parts that need not be.
 _LITTLE = 1e-2
-_LARGE = 400  # from here on an eigenvalue is bounded instead of the inverse
+_LARGE = 400  # from here on a form on a support takes minutes in balls, and undivided factors do
 # Shares of its size by which a matrix is shifted until it is proved to be definite: at the optimum
 # many are semidefinite, and a computed eigenvalue is off by some 1e-16 per row. A bound loses about
 # as many digits as the share has, so the first one that does is taken; beyond 1e-8 nothing is left.
@@ -126,20 +126,8 @@ def surely_definite(arithmetic: Arithmetic, A: Array) -> Definite | None:
 
 
 def definite_form(arithmetic: Arithmetic, A: Array) -> Definite | None:
-    """Prove that ``A`` is definite, each entry of which was rounded twice.
-
-    If floating-point Cholesky ends for ``A - c I``, no eigenvalue of ``A`` lies below ``c`` less
-    ``(n + 2) u tr A`` (Rump, 2006); of large matrices nothing more is asked.
-    """
-    n, trace, radius = len(A), float(np.trace(A)), 2 * UNIT * np.abs(A)
-    if n <= _LARGE:
-        return definite(arithmetic, A, radius)
-    doubt = 2 * (n + 4) * UNIT * trace + float(radius.sum(axis=1).max())
-    c = 0.5 * float(sla.eigvalsh(A, subset_by_index=[0, 0], check_finite=False)[0])
-    if not c > 2 * doubt:
-        return None
-    factor, info = sla.lapack.dpotrf(A - c * np.eye(n), lower=1)
-    return Definite(factor, np.eye(n) / np.sqrt(c - doubt), 0.0) if info == 0 else None
+    """Prove that ``A`` is definite, each entry of which was rounded twice."""
+    return definite(Floats(1) if len(A) > _LARGE else arithmetic, A, 2 * UNIT * np.abs(A))
 
 
 def least_shift(prove: Callable[[float], Any], unit: float, problem: str) -> tuple[float, Any]:

@@ -10,14 +10,8 @@ from skcoral.bounds.arithmetic import PRECISION, Arithmetic, Balls, Floats
 from skcoral.bounds.dual import check_definite
 from skcoral.certificates.claims import check_decorrelation, check_threshold
 from skcoral.certificates.ledger import Check
-from skcoral.certificates.reading import (
-    check_distinct,
-    check_fields,
-    check_result,
-    claimed_matrix,
-)
+from skcoral.certificates.reading import matrix_or_factor
 from skcoral.core.arrays import Array
-from skcoral.core.lowrank import FactoredCorrelation
 from skcoral.core.results import Decorrelation, Threshold
 from skcoral.core.tolerances import FACTOR_TOL
 from skcoral.exceptions import CertificateError
@@ -56,7 +50,7 @@ def check(result: Threshold | Decorrelation, R: Any) -> Check:
     >>> check(threshold(R), R).passed
     True
     """
-    given = _matrix_or_factor(result, R)
+    given = matrix_or_factor(result, R)
     try:
         verdict = _checked(result, *given, Floats(parts=2))
         if verdict.passed:
@@ -102,27 +96,12 @@ def prove(result: Threshold | Decorrelation, R: Any) -> Check:
             "`check` does without."
         ) from None
 
-    given = _matrix_or_factor(result, R)
+    given = matrix_or_factor(result, R)
     precision, flint.ctx.prec = flint.ctx.prec, PRECISION
     try:
         return _checked(result, *given, Balls(flint))
     finally:
         flint.ctx.prec = precision
-
-
-def _matrix_or_factor(result: Any, R: Any) -> tuple[Array | None, Array | None]:
-    """The matrix, or the factor of it, that a result is claimed of."""
-    if not isinstance(R, FactoredCorrelation):
-        return claimed_matrix(result, R), None
-    check_result(result)
-    check_distinct(result.names)
-    anchored = getattr(result, "anchors", None) is not None
-    check_fields(result, np.shape(R.factor)[-1] if anchored else len(result.names))
-    if "rank" not in result.certificate.info and not anchored:
-        raise CertificateError("a factor goes with results of rank below p; give R.")
-    if not np.isfinite(R.factor).all():
-        raise CertificateError("the factor holds numbers that are not finite.")
-    return None, R.factor
 
 
 def _checked(result: Any, R: Array | None, factor: Array | None, arithmetic: Arithmetic) -> Check:

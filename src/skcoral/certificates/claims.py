@@ -65,8 +65,6 @@ def _in_factor_space(
     result: Decorrelation, factor: Array, arithmetic: Arithmetic
 ) -> tuple[Decorrelation, Array]:
     """The same claims about the vectors ``A T`` and ``A B``, whose matrix is the identity."""
-    if factor.ndim != 2:
-        raise CertificateError(f"a factor is a matrix, got shape {factor.shape}.")
     p = factor.shape[1]
     B, moved = anchors_and_weights(result, p)[0], []
     for what in (numbers(result.T, (p, len(result.names)), "`T`"), np.asarray(B)):

@@ -16,7 +16,7 @@ from skcoral.bounds.frame import certified_factor, factors_apart
 from skcoral.certificates.checking import check, prove
 from skcoral.certificates.codec import DAMAGED, RESULTS, sealed, unsealed
 from skcoral.certificates.ledger import Check
-from skcoral.certificates.reading import check_distinct, claimed_matrix, dual_parts
+from skcoral.certificates.reading import check_distinct, dual_parts, matrix_or_factor
 from skcoral.core.display import printable
 from skcoral.core.files import replacing
 from skcoral.core.limits import read_file
@@ -108,7 +108,8 @@ def certificate_text(result: Threshold | Decorrelation, R: Any, *, sources: Any 
         if not _largest_difference(_stored_factor(result), R) <= REPORTED_TOL:
             raise CertificateError("the result is about another correlation matrix.")
     else:
-        matrix = claimed_matrix(result, R.toarray() if isinstance(R, FactoredCorrelation) else R)
+        given = R.toarray() if isinstance(R, FactoredCorrelation) else R
+        matrix, _ = matrix_or_factor(result, given)
     names = sources if sources is not None else getattr(R, "columns", None)
     if names is None and getattr(result, "anchors", None) is None:
         names = result.names
@@ -192,7 +193,8 @@ def parse_certificate(data: bytes | str) -> CertificateFile:
             raise ValueError("the result is written in another way than it is read")
         sources, given = tuple(content["sources"]), RESULTS.decode(content["R"], np.ndarray | None)
         R = _stored_factor(result) if given is None else given
-        if given is not None and not np.array_equal(claimed_matrix(result, given), given):
+        matrix, _ = matrix_or_factor(result, R)
+        if matrix is not None and not np.array_equal(matrix, given):
             raise ValueError("`R` must be symmetric with ones on its diagonal")
         check_distinct(sources)
     except CertificateError:

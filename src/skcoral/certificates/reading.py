@@ -84,21 +84,30 @@ def check_result(result: Any) -> None:
         raise CertificateError(f"a Certificate is wanted, got {type(proof).__name__}.")
 
 
-def claimed_matrix(result: Any, R: Any) -> Array:
-    """Return ``R`` as an array; refuse what carries no certificate, and other variables."""
+def matrix_or_factor(result: Any, R: Any) -> tuple[Array | None, Array | None]:
+    """The matrix, or the factor of it, that a result is claimed of; refuse other variables."""
     check_result(result)
-    matrix: Array = check_semidefinite(R).R
-    names, p = frame_names(R), len(matrix)
+    matrix = factor = names = None
     anchors, own = getattr(result, "anchors", None), result.names
+    if not isinstance(R, FactoredCorrelation):
+        matrix, names = check_semidefinite(R).R, frame_names(R)
+        p = len(matrix)
+    else:
+        factor = R.factor
+        if "rank" not in result.certificate.info and anchors is None:
+            raise CertificateError("a factor goes with results of rank below p; give R.")
+        if factor.ndim != 2 or not np.isfinite(factor).all():
+            raise CertificateError("the factor is no matrix, or holds numbers that are not finite.")
+        p = factor.shape[1]
     if anchors is not None and np.ndim(anchors) != 2:
         raise CertificateError(f"anchors are a matrix, got shape {np.shape(anchors)}.")
     wanted = p if anchors is None else np.shape(anchors)[1]
     check_distinct(own)
     if len(own) != wanted:
-        raise CertificateError(f"the result names {len(own)} outputs, and has {wanted}.")
+        raise CertificateError(f"the result names {len(own)} outputs, and there are {wanted}.")
     check_fields(result, p)
     if names is None or anchors is not None or names == list(own):
-        return matrix
+        return matrix, factor
     if sorted(names) == sorted(own):
         raise CertificateError(
             "the variables of R are in another order than those of the result: use "
