@@ -138,14 +138,6 @@ def test_controls_change_the_answer(open_app, metric, slider, wine):
     assert metric(at, "Mean fidelity") == pytest.approx(whole.fidelity.mean(), abs=1e-4)
 
 
-def test_modes_keep_their_settings(open_app, metric):
-    at = open_app(floor=0.9)
-    at.radio[0].set_value("budget").run()
-    assert at.session_state["settings"].mode == "budget"
-    at.radio[0].set_value("floor").run()
-    assert metric(at, "Weakest fidelity") == pytest.approx(0.9, abs=1e-4)
-
-
 def test_another_table_forgets_the_settings_of_the_last(bring, metric):
     R = make_system(5)
     at = bring("one.csv", matrix_file(R), own_floors=(("x1", 0.99),), floor=0.9, without=("x5",))

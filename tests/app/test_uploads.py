@@ -1,6 +1,5 @@
 """Uploads are read, explained, or refused with a message."""
 
-import gzip
 import re
 
 import numpy as np
@@ -96,18 +95,6 @@ def test_weights_column(bring, metric, table):
     assert "Certified for these 53 rows with their weights" in told
 
 
-def test_few_rows_with_and_without_shrinkage(bring, metric):
-    rows = np.random.default_rng(0).normal(size=(5, 8))
-    at = bring("short.csv", csv(rows, "abcdefgh"))
-    assert any("5 rows cannot determine 8 columns" in warning.value for warning in at.warning)
-    assert not at.error, [error.value for error in at.error]
-    assert metric(at, "Residual") == pytest.approx((8**2 / 4 - 8) / 2, rel=1e-3)
-    choice = next(s for s in at.selectbox if s.label == "Correlations")
-    choice.set_value("OAS").run()
-    assert not at.error
-    assert metric(at, "Weakest fidelity") >= 0.85
-
-
 def test_first_rows_are_shown_as_the_file_has_them(bring):
     rng = np.random.default_rng(3)
     x = rng.normal(size=(60, 2)).round(2).astype(str)
@@ -167,17 +154,6 @@ def test_what_a_singular_panel_can_be_asked_for(bring, metric, panel):
     assert metric(at, "Residual") > (25 / 4 - 5) / 2
 
 
-def test_decimal_commas(bring, metric, table):
-    text = pd.DataFrame(table, columns=list("abcd")).to_csv(index=False, sep=";", decimal=",")
-    at = bring("mine.csv", text.encode(), floor=0.95, own_floors=(("a", 0.97),))
-    assert not at.error
-    assert "Read with semicolons between the cells and decimal commas." in answer(at)
-    assert "--" not in answer(at)
-    R = np.corrcoef(table, rowvar=False)
-    expected = api.decorrelate(R, [0.97, 0.95, 0.95, 0.95]).objective
-    assert metric(at, "Residual") == pytest.approx(expected, rel=1e-3)
-
-
 def test_sheets(bring, metric, table):
     book = openpyxl.Workbook()
     book.active.append(["read me"])
@@ -203,12 +179,8 @@ JUNK = np.random.default_rng(0)
     [
         ("empty.csv", lambda: b"", "the file is empty"),
         ("one.csv", lambda: b"a\n1\n2\n3\n", "only 'a'"),
-        ("junk.csv", lambda: JUNK.bytes(10_000_000), "junk.csv"),
         ("junk.xlsx", lambda: b"PK\x03\x04" + JUNK.bytes(10_000_000), "junk.xlsx"),
-        ("junk.parquet", lambda: b"PAR1" + JUNK.bytes(10_000_000), "junk.parquet"),
         ("letters.csv", lambda: b"lorem ipsum " * 900_000, "letters.csv"),
-        ("cut.csv", lambda: gzip.compress(b"a,b\n" + b"1,2\n" * 1000)[:40], "decompressed"),
-        ("old.xls", lambda: b"\xd0\xcf\x11\xe0" + b"x" * 100, "the workbook cannot be read"),
     ],
 )
 def test_bad_upload_is_refused_with_a_message(bring, name, make, told):
@@ -247,20 +219,15 @@ FRAME = pd.DataFrame(
 )
 
 
-def test_marks_of_missing_values_and_doubtful_columns(bring, metric):
+def test_doubtful_columns_are_variables_when_they_are_chosen(bring):
     marked = FRAME.round(3).astype(object)
-    for i, mark in enumerate(["..", "-", "n.a.", "NA", "…"]):
-        marked.iloc[3 * i, i % 4] = mark
+    marked.iloc[3, 1] = ".."
     marked.insert(0, "id", np.arange(1, 61))
     marked.insert(1, "year", 2000 + np.arange(60) % 7)
     at = bring("wb.csv", marked.to_csv(index=False).encode(), floor=0.9)
-    kept = np.delete(FRAME.round(3).to_numpy(), [0, 3, 6, 9, 12], axis=0)
-    result = api.decorrelate(np.corrcoef(kept, rowvar=False), 0.9)
-    assert metric(at, "Residual") == pytest.approx(result.objective, rel=1e-3)
     text = answer(at)
-    assert "55 of 60 rows used" in text
-    assert "'..'" in text
-    assert "Not used as variables: id (counts up in steps of 1), year (looks like years)." in text
+    for needle in ("59 of 60 rows", "'..'", "id (counts up", "year (looks"):
+        assert needle in text
     assert at.sidebar.multiselect[0].value == list(FRAME.columns)
     at.sidebar.multiselect[0].set_value(["year", *FRAME.columns]).run()
     assert at.session_state["settings"].include == ("year",)

@@ -171,16 +171,6 @@ def test_few_rows_of_noise_are_not_called_uncorrelated(main, answer, tmp_path):
     assert "Certified for these" not in text
 
 
-def test_named_floors_alone_say_that_the_others_have_none(main, answer, wine_csv):
-    status, told = answer("fit", wine_csv, "--rho-min", "alcohol=0.95")
-    assert status == 0
-    assert any("12 variables" in n or "1 of 13 variables has a floor" in n for n in told["notes"])
-    _, text, _ = main("fit", wine_csv, "--rho-min", "alcohol=0.95")
-    assert "the others have none (0): malic_acid" in " ".join(text.split())
-    _, text, _ = main("fit", wine_csv, "--rho-min", "alcohol=0.95", "--rho-min", "0.5")
-    assert "have none" not in text
-
-
 @pytest.mark.parametrize("command", ["fit", "threshold", "inspect", "frontier"])
 def test_every_answer_about_weighted_rows_says_so(main, skewed_csv, tmp_path, command):
     page = tmp_path / "r.html"

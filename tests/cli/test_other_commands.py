@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 from streamlit import net_util
 from streamlit.web import cli as streamlit_cli
 
-from skcoral.cli.parser import COMMANDS, PANELS
+from skcoral.cli.parser import COMMANDS
 
 
 def test_inspect_as_json_has_everything(answer, wine, wine_csv):
@@ -35,18 +34,6 @@ def test_inspect_as_json_has_everything(answer, wine, wine_csv):
     i, j = np.unravel_index(off.argmax(), off.shape)
     assert strongest["pair"] == [wine.names[i], wine.names[j]]
     assert strongest["correlation"] == pytest.approx(R[i, j])
-
-
-def test_inspect_says_in_which_units_relations_hold(main, tmp_path):
-    rows = np.random.default_rng(0).integers(0, 9, (30, 2))
-    table = pd.DataFrame({"a": rows[:, 0], "b": rows[:, 1], "rest": 20 - rows.sum(axis=1)})
-    table.to_csv(tmp_path / "shares.csv", index=False)
-    table.corr().to_csv(tmp_path / "R.csv")
-    for name, units in (("shares.csv", "up to constants"), ("R.csv", "in standardised units")):
-        out = " ".join(main("inspect", tmp_path / name)[1].split())
-        assert f"` ({units})" in out
-        # estimators of correlations need rows
-        assert ("--covariance" in out) == (name == "shares.csv")
 
 
 def test_long_names_leave_room_and_stay_apart(main, answer, tmp_path):
@@ -165,12 +152,3 @@ def test_every_command_has_help_with_an_example(main, command):
     status, out, _ = main(command, "--help")
     assert status == 0
     assert f"  coral {command}" in out.split("Example:")[1]
-
-
-def test_options_of_fit_are_in_four_panels(main):
-    status, out, _ = main("fit", "--help")
-    assert status == 0
-    sections = re.findall(r"^(\w+):$", out, re.MULTILINE)
-    options = re.findall(r"^  (-.*?)(?:  |$)", out, re.MULTILINE)
-    assert set(sections) - {"Example", "options"} == {*PANELS} - {"Windows"}
-    assert len([o for o in options if "--help" not in o]) <= 29  # --help is not one of its own

@@ -55,7 +55,7 @@ def test_a_reader_that_was_never_there(coral, wine_csv, arguments):
     ("number", "status"),
     [
         (signal.SIGINT, 130),
-        pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow),  # test_roll.py sends it, too
+        (signal.SIGTERM, 143),
         pytest.param(signal.SIGHUP, 129, marks=pytest.mark.slow),
     ],
 )

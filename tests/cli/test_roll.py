@@ -1,11 +1,5 @@
 """``coral roll``: files in and out against :func:`skcoral.panels.rolling` in memory."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -60,22 +54,6 @@ def test_files_hold_what_rolling_returns(prices, main, tmp_path, by, monkeypatch
     assert f"{len(panel)} windows" in said
 
 
-def test_windows_and_rows_without_output_are_counted(prices, main, tmp_path):
-    path, _ = prices
-    status, said, _ = main(
-        "roll", path, "--window", 40, "--rho-min", 0.9, "--columns", "a,b,c,d",
-        "-o", tmp_path / "out.parquet",
-    )  # fmt: skip
-    assert status == 0
-    said = " ".join(said.split())
-    assert said.startswith("111 windows: ")
-    assert "40 short" in said  # the windows with the gap
-    assert "79 of 150 rows have no output: 39 before the first window" in said
-    assert "39 in windows with too few complete rows, 1 with missing values" in said
-    assert "every variable keeps at least 0.9263 in its window" in said
-    assert pd.read_parquet(tmp_path / "out.parquet").shape == (150, 6)
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -109,16 +87,6 @@ def test_a_matrix_is_no_table_of_rows(prices, main, tmp_path):
         assert not out.exists()
 
 
-def test_rows_out_of_order_are_refused(prices, main, tmp_path):
-    path = tmp_path / "back.csv"
-    prices[1].iloc[::-1].to_csv(path, index=False)
-    status, _, err = main("roll", path, "--date", "date", "--window", 40, "-o", tmp_path / "o.csv")
-    assert status == 3
-    assert "line 3 is earlier than the one before" in err
-    assert "--by" in err
-    assert [p.name for p in tmp_path.iterdir()] == ["back.csv"]
-
-
 def test_rows_out_of_order_in_a_group_are_named_by_their_line(main, tmp_path, monkeypatch):
     monkeypatch.setattr("skcoral.workflow.rolling._BATCH", 13)  # groups reach over several batches
     rng = np.random.default_rng(0)
@@ -130,6 +98,7 @@ def test_rows_out_of_order_in_a_group_are_named_by_their_line(main, tmp_path, mo
     status, _, err = main("roll", path, "--by", "place", "--date", "year", "--window", 10)
     assert status == 3
     assert "line 28 is earlier" in err
+    assert "--by" in err
 
 
 @pytest.mark.parametrize(
@@ -148,29 +117,6 @@ def test_cells_that_could_be_misread_are_refused(prices, main, tmp_path, column,
     assert status == 3
     assert told in err
     assert [p.name for p in tmp_path.iterdir()] == ["unclear.csv"]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal")
-def test_an_interrupted_run_leaves_nothing(tmp_path):
-    rng = np.random.default_rng(0)
-    path, out = tmp_path / "long.csv", tmp_path / "out.csv"
-    X = rng.normal(size=(12_000, 8)) @ rng.normal(size=(8, 8))
-    pd.DataFrame(X, columns=list("abcdefgh")).to_csv(path, index=False)
-    command = [sys.executable, "-m", "skcoral", "roll", str(path), "--window", "60"]
-    process = subprocess.Popen(
-        [*command, "--rho-min", "0.95", "-o", str(out)],
-        stderr=subprocess.PIPE,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    deadline = time.monotonic() + 120
-    while not any(p.name.startswith(".out.csv") and p.stat().st_size for p in tmp_path.iterdir()):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
-    assert process.returncode == 128 + signal.SIGTERM
-    assert [p.name for p in tmp_path.iterdir()] == ["long.csv"]
 
 
 def test_every_row_without_output_has_a_reason(prices, main, tmp_path, monkeypatch):
@@ -221,16 +167,3 @@ def test_limits_of_the_outputs(prices, main, tmp_path, option, value):
         panel = rolling(table[NAMES], 50, step=40, **{option: value})
     wanted = panel.fidelity.min(axis=1)
     assert np.allclose(windows["min_fidelity"], wanted, atol=1e-7, equal_nan=True)
-
-
-@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
-def test_text_comes_back_in_the_encoding_it_had(main, tmp_path, encoding):
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(40, 1)) + rng.normal(size=(40, 2))
-    lines = ["Tag;größe;é", *(f"Tag {i};{a:.4f};{b:.4f}" for i, (a, b) in enumerate(rows))]
-    path, out, log = tmp_path / "t.csv", tmp_path / "o.csv", tmp_path / "w.csv"
-    path.write_bytes("\n".join(lines).encode(encoding))
-    status, _, errors = main("roll", path, "--window", "20", "-o", out, "--windows", log)
-    assert status == 0, errors
-    assert out.read_bytes().decode(encoding).splitlines()[0] == "Tag;größe;é"
-    assert ";" in log.read_bytes().decode(encoding).splitlines()[0]

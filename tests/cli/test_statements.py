@@ -38,17 +38,6 @@ def test_standard_deviations_are_claimed_of_the_matrix_they_hold_for(main, surve
     assert f"{len(given.dropna())} of 60 rows used" in said
 
 
-def test_a_mark_of_missing_values_is_reported_with_the_option_that_reads_it(main, survey):
-    folder, table = survey
-    table = table.astype(object)
-    table.loc[3, "b"] = "k. A."
-    table.to_csv(folder / "t.csv", index=False)
-    status, _, err = main("inspect", folder / "t.csv")
-    assert status == 3
-    assert "--na 'k. A.'" in err
-    assert main("inspect", folder / "t.csv", "--na", "k. A.")[0] == 0
-
-
 def test_residuals_below_what_the_rank_allows_are_refused_in_words_of_the_command(main, survey):
     status, _, err = main("fit", survey[0] / "t.csv", "--max-correlation", "0")
     assert status == 2

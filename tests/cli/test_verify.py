@@ -53,18 +53,6 @@ def test_the_estimator_is_part_of_the_question(main, wine_csv, tmp_path):
     assert main("verify", wine_csv, path, "--covariance", "OAS")[0] == 0
 
 
-def test_marks_of_missing_values_are_part_of_the_question(main, wine, tmp_path):
-    table, path = tmp_path / "t.csv", tmp_path / "c.json"
-    rows = wine.to_frame()
-    rows.iloc[3, 0] = -99
-    rows.to_csv(table, index=False)
-    assert main("fit", table, "--rho-min", "0.9", "--na=-99", "--certificate", path)[0] == 0
-    status, out, _ = main("verify", table, path)
-    assert status == 4
-    assert "--na as in the fit" in " ".join(out.split())
-    assert main("verify", table, path, "--na=-99")[0] == 0
-
-
 def test_arguments_the_wrong_way_round(main, wine_csv, proof):
     status, _, err = main("verify", proof, wine_csv)
     assert status == 4

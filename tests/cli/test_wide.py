@@ -57,14 +57,6 @@ def test_inspect_threshold_and_frontier_of_a_wide_table(main, answer, wide_csv, 
     assert pd.read_csv(path)["objective"].iloc[-1] == pytest.approx(0.5 * np.sum(R**2), rel=1e-6)
 
 
-@pytest.mark.parametrize("command", ["fit", "inspect", "threshold", "frontier"])
-def test_a_wide_table_is_held_up_to_the_limit_of_cells(main, wide_csv, command, monkeypatch):
-    monkeypatch.setenv("CORAL_MAX_CELLS", "2999")
-    status, _, err = main(command, wide_csv)
-    assert status == 3
-    assert "30 rows of 100 columns are 3,000 numbers to hold in memory" in err
-
-
 def test_a_large_wide_table_needs_no_matrix_of_all_pairs(answer, wide_csv, monkeypatch):
     monkeypatch.setattr(dataset, "IN_MEMORY", 0)
     monkeypatch.setenv("CORAL_MAX_VARIABLES", "99")

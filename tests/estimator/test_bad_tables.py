@@ -32,12 +32,10 @@ REFUSED = {
     "text": (text_columns, "`grape`, `count` hold text.*numbers first"),
     "text in polars": (lambda w: pl.from_pandas(text_columns(w)), "`grape`, `count` hold text"),
     "text in an array": (lambda w: text_columns(w).to_numpy(object), "`x3`, `x4` hold text"),
-    "text only": (lambda w: [["1", "2"], ["3", "5"], ["4", "1"]], "`x0`, `x1` hold text"),
     "an array of text": (lambda w: w.astype(str).to_numpy(), "hold text"),
     "dates": (lambda w: w.assign(day=days(w)), "dates or times in `day`"),
     "dates in an array": (lambda w: np.c_[days(w), days(w)[::-1]], "dates or times in `x0`, `x1`"),
     "durations": (lambda w: w.assign(day=days(w) - days(w)[0]), "dates or times in `day`"),
-    "periods": (lambda w: w.assign(day=days(w).to_period("D")), "`day` hold"),
     "dates in polars": (
         lambda w: pl.DataFrame(w).with_columns(pl.Series("day", days(w).to_numpy())),
         "dates or times in `day`",

@@ -258,17 +258,6 @@ def test_groups():
     assert np.array_equal(grouped(levels, by="sector", rho_min=0.95).outputs, panel.outputs[NAMES])
 
 
-def test_small_groups_are_reported():
-    X = frame(n=40).reset_index(drop=True)
-    keys = ["a"] * 37 + ["b"] * 3
-    with pytest.warns(SkippedWindowsWarning, match="1 with too few complete rows"):
-        panel = grouped(X, by=keys, min_rows=10, rho_min=0.9)
-    assert panel.status["status"].tolist() == ["exact", "short"]
-    assert panel.outputs.iloc[37:].isna().all().all()
-    with pytest.raises(InvalidArgumentError, match="min_rows"):
-        grouped(X, by=keys, min_rows=1)
-
-
 @pytest.mark.parametrize(
     ("asked", "error", "words"),
     [

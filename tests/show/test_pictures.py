@@ -171,15 +171,6 @@ def test_dependent_columns_have_no_threshold_but_a_least_residual(wine):
     assert inside[0] < chosen.fidelity.min() < inside[1]
 
 
-def test_only_solved_numbers_are_written_on_the_curve(wine):
-    curve = api.frontier(wine.correlation, n_points=3)
-    ax = FrontierDisplay.from_result(curve, wine.correlation).plot().ax_
-    assert f"ρ★ = {curve.threshold:.4f}" in legend_of(ax)
-    assert not ax.texts  # nothing covers the curve
-    solved = next(line for line in ax.lines if line.get_label() == "least possible (3 solved)")
-    np.testing.assert_array_equal(solved.get_ydata(), curve.objective)
-
-
 @pytest.mark.parametrize("p", [2, 25])
 def test_labels_do_not_run_into_each_other(p):
     R = make_system(p)

@@ -194,12 +194,6 @@ def test_the_interval_holds_a_threshold_that_the_table_misses():
     assert hits >= 6
 
 
-def test_a_frame_with_dates_keeps_its_rows_in_blocks():
-    rows = pd.DataFrame(table(120), index=pd.date_range("2024-01-01", periods=120))
-    rows.columns = list("abcde")
-    assert "blocks of" in confident_floors(CORAL(0.9), rows, block_length="auto").about
-
-
 def robust(Z):
     """Correlations of square roots, far from those of skewed rows."""
     return np.corrcoef((np.sign(Z) * np.sqrt(np.abs(Z))).T)
