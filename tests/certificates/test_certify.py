@@ -13,7 +13,6 @@ import pytest
 from skcoral import api, decorrelate
 from skcoral.certificates import check
 from skcoral.certificates.certify import certify
-from skcoral.core.solution import Solution
 from skcoral.exceptions import NotCertifiedWarning
 
 from .conftest import with_arrays, with_T
@@ -101,23 +100,14 @@ def test_a_floor_within_a_budget_that_is_not_proved() -> None:
         assert asked.certified(goal=goal).status == status
 
 
-def without_proof(solution: Solution, name: str) -> Any:
-    array = solution.certificate.arrays[name]
-    return with_arrays(solution, **{name: -1e9 * (array + np.eye(len(array)))}).certificate
-
-
 @pytest.mark.parametrize("kind", ["squared", "worst", "anchors", "budget"])
 def test_a_point_that_proves_nothing(kind: str) -> None:
-    """It is replaced by one that proves that the residual is not negative."""
+    """Then nothing is claimed to be proved but that the residual is not negative."""
     asked = Asked(FULL[kind])
-    found = asked.certified(certificate=without_proof(asked.solution, "H"))
+    H = asked.solution.certificate.arrays["H"]
+    proof = with_arrays(asked.solution, H=-1e9 * (H + np.eye(len(H)))).certificate
+    found = asked.certified(certificate=proof)
     assert (found.lower_bound, found.status) == (0, "best_found")
-    assert not found.prices.any()
-    assert not found.weights.any()
-    if kind == "budget":  # without a dual point, no common floor below one is excluded
-        assert asked.solution.goal.rho_upper < 0.999
-        assert found.goal.rho_upper == 1.0
-    assert check(found, R).passed
 
 
 def test_prices_on_a_support_are_withdrawn() -> None:

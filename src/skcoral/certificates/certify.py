@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.bounds.arithmetic import Enclosure, Floats
+from skcoral.bounds.arithmetic import Floats
 from skcoral.certificates.claims import claim_support
 from skcoral.certificates.evaluation import (
     Attained,
@@ -35,7 +35,7 @@ from skcoral.core.results import (
     Status,
     Threshold,
 )
-from skcoral.core.solution import Answer, Budget, Floors, Solution
+from skcoral.core.solution import Answer, Floors, Solution
 from skcoral.core.tolerances import (
     EXACT_TOL,
     FLOOR_TOL,
@@ -172,34 +172,19 @@ def rechecked(result: Decorrelation, R: Array) -> Decorrelation:
     )
     if result.certificate.is_exact:
         return result
-    proved = _proved(result, attained, R)
-    if proved is not None:
-        lower = max(float(proved.lower), 0.0)
-        result = replace(result, lower_bound=min(lower, result.objective))
-    elif result.certificate.kind == "tradeoff":  # the others were evaluated like this before
-        result = _without_proof(result)
-    return result
+    return replace(result, lower_bound=min(_proved(result, attained, R), result.objective))
 
 
-def _proved(result: Decorrelation, attained: Attained, R: Array) -> Enclosure | None:
-    """What the dual point proves; None if rounding leaves too little of it."""
-    for parts, digits in ((2, 1e-3), (3, 0.1)):
+def _proved(result: Decorrelation, attained: Attained, R: Array) -> float:
+    """The lower bound that the dual point proves; zero if rounding leaves nothing of it."""
+    lower = 0.0
+    for parts, digits in ((2, 1e-3), (3, np.inf)):
         with suppress(CertificateError):
             bound = evaluate(result, attained, R, Floats(parts)).bound
+            lower = max(0.0, float(bound.lower))
             if bound.upper - bound.lower <= digits * OPTIMAL_GAP * max(1.0, float(bound.upper)):
-                return bound
-    return None
-
-
-def _without_proof(result: Decorrelation) -> Decorrelation:
-    """Put the point that proves no more than zero in place of one that proves nothing."""
-    dual, none, goal = result.certificate, np.zeros(len(result.names)), result.goal
-    arrays = {**dual.arrays, "multipliers": none, "H": np.diag(none)}
-    if isinstance(goal, Budget):
-        goal = replace(goal, rho_upper=1.0)
-    nothing = replace(dual, arrays=arrays)
-    result = replace(result, certificate=nothing, goal=goal, lower_bound=0.0)
-    return replace(result, weights=none, prices=none)
+                break
+    return lower
 
 
 def _with_known_prices(result: RestrictedDecorrelation, R: Array) -> Decorrelation:
