@@ -106,10 +106,10 @@ def metric() -> Callable[[AppTest, str], float]:
 def slider() -> Callable[[AppTest, str], Any]:
     """A slider by the beginning of its label."""
 
-    def found(at: AppTest, beginning: str) -> Any:
+    def by_label(at: AppTest, beginning: str) -> Any:
         return next(s for s in at.slider if s.label.startswith(beginning))
 
-    return found
+    return by_label
 
 
 @dataclass(frozen=True)

@@ -148,12 +148,12 @@ def test_upload_move_and_download(people, table, server, photograph):
     with page.expect_download() as download:
         page.get_by_role("button", name="Decorrelated table").click()
     assert download.value.suggested_filename == "people-decorrelated.csv"
-    found = pd.read_csv(download.value.path())
+    downloaded = pd.read_csv(download.value.path())
     Z = (table - table.mean(axis=0)) / table.std(axis=0, ddof=1)
-    assert list(found.columns) == list(frame.columns)
-    assert np.allclose(found[NAMES].to_numpy(), Z @ result.T, atol=1e-9)
-    assert found["who"].tolist() == frame["who"].tolist()
-    G = np.corrcoef(found[NAMES].to_numpy(), rowvar=False)
+    assert list(downloaded.columns) == list(frame.columns)
+    assert np.allclose(downloaded[NAMES].to_numpy(), Z @ result.T, atol=1e-9)
+    assert downloaded["who"].tolist() == frame["who"].tolist()
+    G = np.corrcoef(downloaded[NAMES].to_numpy(), rowvar=False)
     assert 0.5 * ((G - np.eye(4)) ** 2).sum() == pytest.approx(result.objective, rel=1e-6)
 
     assert page.elsewhere == []

@@ -74,9 +74,9 @@ def test_transformation_file(source):
     fit = fitted(problem, settings)
     result = fit.model.result_
     data = io.BytesIO(exports.matrix_file(fit, "csv"))
-    found = pd.read_csv(data, index_col=0)
-    assert np.allclose(found.to_numpy(), result.T, rtol=1e-14, atol=0)
-    assert list(found.index) == list(found.columns) == list(result.names)
+    T_read = pd.read_csv(data, index_col=0)
+    assert np.allclose(T_read.to_numpy(), result.T, rtol=1e-14, atol=0)
+    assert list(T_read.index) == list(T_read.columns) == list(result.names)
 
 
 @pytest.mark.parametrize("scale", ["unit", "original"])

@@ -169,10 +169,10 @@ def test_new_rows_are_measured_when_asked(open_app, wine):
     at = open_app(floor=0.9)
     assert not any("Fitted 5 times" in m.value for m in at.markdown)
     at.toggle(key="new_rows").set_value(True).run()
-    found = holdout(CORAL(0.9), wine.to_frame(), cv=5).to_frame()
+    figures = holdout(CORAL(0.9), wine.to_frame(), cv=5).to_frame()
     said = next(m.value for m in at.markdown if "Fitted 5 times" in m.value)
     assert "without one part of the rows and measured on it" in said
-    assert f"**{found['fidelity_new'].min():.4f}**" in said
+    assert f"**{figures['fidelity_new'].min():.4f}**" in said
     # a column that is constant in a part is told, and the rest stays
     rare = wine.to_frame().assign(rare=[1.0, 2.0] + [0.0] * 176).to_csv(index=False).encode()
     at.file_uploader(key="file").set_value(("rare.csv", rare, "text/csv")).run()

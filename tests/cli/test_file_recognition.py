@@ -30,9 +30,9 @@ def test_a_saved_correlation_matrix_is_taken_by_every_command(
     for extra in ([], ["--matrix"]):
         status, told = answer(command, path, *extra)
         assert status == 0, told
-        found = told["threshold"] if command != "threshold" else told
-        found = found["value"] if isinstance(found, dict) else found
-        assert found == pytest.approx(expected, abs=1e-9)
+        value = told["threshold"] if command != "threshold" else told
+        value = value["value"] if isinstance(value, dict) else value
+        assert value == pytest.approx(expected, abs=1e-9)
         assert any("holds a correlation matrix, not rows" in n for n in told["notes"])
     _, text, _ = main(command, path)
     assert "holds a correlation matrix, not rows" in " ".join(text.split())

@@ -14,21 +14,21 @@ from skcoral.tables import delimited
 @pytest.fixture
 def counted(monkeypatch):
     """How often files are opened for reading, and passes over the rows of text files."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     opened, parsed = Path.open, delimited._Reader.batches
 
     def counting_open(self, mode="r", *args, **kwargs):
         if "r" in mode:
-            found[self.name] += 1
+            counts[self.name] += 1
         return opened(self, mode, *args, **kwargs)
 
     def counting_batches(self, size):
-        found["passes"] += 1
+        counts["passes"] += 1
         yield from parsed(self, size)
 
     monkeypatch.setattr(Path, "open", counting_open)
     monkeypatch.setattr(delimited._Reader, "batches", counting_batches)
-    return found
+    return counts
 
 
 COMMANDS = {

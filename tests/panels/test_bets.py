@@ -79,8 +79,8 @@ def test_minimum_torsion_loses_the_least_on_average(seed):
         return float(np.sum(1.0 - np.diag(root @ sla.expm(A - A.T)) ** 2))
 
     starts = np.random.default_rng(seed).normal(scale=0.3, size=(4, 6))
-    found = min(so.minimize(lost, x, method="BFGS", options={"gtol": 1e-9}).fun for x in starts)
-    assert np.sum(1.0 - best.fidelity**2) == pytest.approx(found, abs=1e-8)
+    least = min(so.minimize(lost, x, method="BFGS", options={"gtol": 1e-9}).fun for x in starts)
+    assert np.sum(1.0 - best.fidelity**2) == pytest.approx(least, abs=1e-8)
     assert threshold(R).value >= best.min_fidelity - 1e-9  # what the common floor buys
 
 

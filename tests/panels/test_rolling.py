@@ -204,17 +204,6 @@ def test_gaps_and_short_windows_are_reported():
     assert np.allclose(panel.outputs.iloc[t], single.transform(X.iloc[[t]])[0], atol=1e-8)
 
 
-def test_constant_columns_are_refused_with_a_reason():
-    X = frame(n=90)
-    X.iloc[30:75, 1] = 3.0
-    with pytest.warns(SkippedWindowsWarning, match="refused .*size"):
-        panel = rolling(X, 40, rho_min=0.9)
-    refused = panel.status["status"] == "refused"
-    assert refused.sum() == 6
-    assert panel.status.loc[refused, "reason"].str.contains("size").all()
-    assert panel.outputs[refused.reindex(X.index, fill_value=False)].isna().all().all()
-
-
 def test_singular_windows_follow_the_rules_of_singular_tables():
     X = frame(n=72)
     X["total"] = X["value"] + X["size"]

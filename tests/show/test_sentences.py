@@ -65,25 +65,25 @@ def test_where_there_is_nothing_to_say():
 
 def test_what_is_not_certified():
     best = decorrelate(HEAVY, 0.95)
-    found = replace(best, status="best_found", lower_bound=0.01)
+    unproved = replace(best, status="best_found", lower_bound=0.01)
     assert best.is_certified
-    assert not found.is_certified
-    assert sentences.certificate(found).startswith("Not certified")
-    assert "can have less than 0.01" in sentences.certificate(found)
+    assert not unproved.is_certified
+    assert sentences.certificate(unproved).startswith("Not certified")
+    assert "can have less than 0.01" in sentences.certificate(unproved)
 
 
 def test_a_support_chooses_no_floor():
-    found = decorrelate(PAIR, support=[[True, True], [True, True]])
-    assert sentences.unfloored(found, None).startswith("No variable has a floor: ")
+    answer = decorrelate(PAIR, support=[[True, True], [True, True]])
+    assert sentences.unfloored(answer, None).startswith("No variable has a floor: ")
 
 
 def test_a_floor_that_is_not_proved_is_the_highest_found():
     R = np.corrcoef(np.random.default_rng(3).normal(size=(4, 7)).T)  # rank 3
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = maximize_fidelity(R, 6.0)
-    low, high = float(found.rho_min.min()), float(found.goal.rho_upper)
-    goal = sentences.goal(replace(found, status="best_found"))
+        answer = maximize_fidelity(R, 6.0)
+    low, high = float(answer.rho_min.min()), float(answer.goal.rho_upper)
+    goal = sentences.goal(replace(answer, status="best_found"))
     for needle in (f"{low:.6g} is the highest found", "at most 6", f"none above {high:.6g}"):
         assert needle in goal
 

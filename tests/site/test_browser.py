@@ -108,6 +108,6 @@ def test_code_has_a_copy_button_and_the_reader_can_change_the_colours(visit):
 def test_search_finds_the_threshold(visit):
     page = visit("search.html?q=threshold")
     page.wait_for_selector("#search-results ul.search li a", timeout=30_000)
-    found = page.locator("#search-results ul.search li a").all_inner_texts()
-    assert any("threshold" in title.lower() for title in found)
+    titles = page.locator("#search-results ul.search li a").all_inner_texts()
+    assert any("threshold" in title.lower() for title in titles)
     assert page.problems == []

@@ -19,7 +19,7 @@ INTERNAL = {
 
 def listed():
     """The names under each module, as the API pages list them."""
-    found = {}
+    names = {}
     for page in PAGES:
         text = page.read_text("utf-8")
         for module, part in re.findall(
@@ -27,8 +27,8 @@ def listed():
             text,
             re.MULTILINE | re.DOTALL,
         ):
-            found[module] = re.findall(r"^   (\w+)$", part, re.MULTILINE)
-    return found
+            names[module] = re.findall(r"^   (\w+)$", part, re.MULTILINE)
+    return names
 
 
 LISTED = listed()

@@ -67,10 +67,10 @@ def test_floors_of_a_normal_table_are_raised_by_its_standard_error():
     # one pair far apart: artanh of a fidelity has variance 1/n for normal rows, and no optimism
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20_000, 2)) @ np.array([[1.0, 0.8], [0.0, 0.6]])
-    found = confident_floors(CORAL([0.97, 0.0]), X, n_folds=4)
-    step = np.arctanh(found.floors[0]) - np.arctanh(0.97)
+    raised = confident_floors(CORAL([0.97, 0.0]), X, n_folds=4)
+    step = np.arctanh(raised.floors[0]) - np.arctanh(0.97)
     assert step * np.sqrt(20_000) == pytest.approx(1.645, abs=0.15)
-    assert found.floors[1] == 0.0  # nothing was promised
+    assert raised.floors[1] == 0.0  # nothing was promised
 
 
 def test_studentised_draws_against_a_loop():
@@ -79,10 +79,10 @@ def test_studentised_draws_against_a_loop():
     assert (drawn.drawn.sum(axis=1) == 30).all()
     spread, draws = drawn.errors(values)
     np.testing.assert_allclose(spread, values.std(axis=0, ddof=1) / np.sqrt(30))
-    for counts, found in zip(drawn.drawn.astype(int), draws, strict=True):
+    for counts, draw in zip(drawn.drawn.astype(int), draws, strict=True):
         again = np.repeat(values - values.mean(axis=0), counts, axis=0)
         by_hand = again.mean(axis=0) / (again.std(axis=0, ddof=0) / np.sqrt(29))
-        np.testing.assert_allclose(found, by_hand, rtol=1e-9)
+        np.testing.assert_allclose(draw, by_hand, rtol=1e-9)
 
 
 def test_optimism_is_what_rows_left_out_lose(wine):
@@ -125,13 +125,13 @@ def test_clusters_cost_what_they_hide():
 def test_too_few_rows_leave_a_variable_as_it_is():
     X = np.random.default_rng(3).normal(size=(9, 5)) @ MIXING
     with pytest.warns(ConfidenceWarning, match="no floor below one is confident"):
-        found = confident_floors(CORAL(0.97), X, confidence=0.99, n_folds=9)
-    assert found.untouched
-    at = np.isin(found.names, found.untouched)
-    assert (found.floors[at] == 1.0).all()
-    assert (found.fidelity[at] == 1.0).all()
-    assert (found.floors[~at] < 1.0).all()
-    assert found.limits() in found.sentence()
+        raised = confident_floors(CORAL(0.97), X, confidence=0.99, n_folds=9)
+    assert raised.untouched
+    at = np.isin(raised.names, raised.untouched)
+    assert (raised.floors[at] == 1.0).all()
+    assert (raised.fidelity[at] == 1.0).all()
+    assert (raised.floors[~at] < 1.0).all()
+    assert raised.limits() in raised.sentence()
 
 
 def test_anchors_and_floors_by_name(wine):
@@ -202,14 +202,14 @@ def robust(Z):
 @pytest.mark.parametrize("covariance", [robust, "LedoitWolf"])
 def test_floors_hold_for_the_rows_whatever_estimated_the_matrix(wine, covariance):
     rows = wine.iloc[:60, :6]
-    found = confident_floors(CORAL(0.8, covariance=covariance), rows, n_folds=4)
+    raised = confident_floors(CORAL(0.8, covariance=covariance), rows, n_folds=4)
     # no more is said than the bounds show
-    met = found.lower.min() >= 0.8 - 1e-4
-    assert ("at least 0.8," in found.sentence()) == met
-    assert ("below a floor asked" in found.sentence()) != met
-    coral = CORAL(found.floors, covariance=covariance).fit(rows)
+    met = raised.lower.min() >= 0.8 - 1e-4
+    assert ("at least 0.8," in raised.sentence()) == met
+    assert ("below a floor asked" in raised.sentence()) != met
+    coral = CORAL(raised.floors, covariance=covariance).fit(rows)
     fidelity = np.diag(np.corrcoef(rows.T, coral.transform(rows).T)[:6, 6:])
-    np.testing.assert_allclose(found.fidelity, fidelity, atol=1e-6)
+    np.testing.assert_allclose(raised.fidelity, fidelity, atol=1e-6)
 
 
 def test_the_bound_on_correlations_is_rounded_up_and_said_where_it_says_something(wine):

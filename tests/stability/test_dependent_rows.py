@@ -21,9 +21,9 @@ def test_automatic_length_against_the_known_optimum():
     # for AR(1) the best length of the stationary bootstrap is (2φ/(1−φ²))^(2/3) n^(1/3)
     n = 4000
     for phi in (0.3, 0.6, 0.8):
-        found = np.mean([automatic_block_length(ar(n, phi, seed)) for seed in range(12)])
+        length = np.mean([automatic_block_length(ar(n, phi, seed)) for seed in range(12)])
         best = (2 * phi / (1 - phi**2)) ** (2 / 3) * n ** (1 / 3)
-        assert found == pytest.approx(best, rel=0.25)
+        assert length == pytest.approx(best, rel=0.25)
     assert automatic_block_length(np.random.default_rng(0).normal(size=n)) < 4
     for n in (2, 5, 50):
         assert automatic_block_length(np.zeros(n)) == 1.0

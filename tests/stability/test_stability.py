@@ -191,9 +191,9 @@ def test_an_outlier_is_found():
 def test_holdout_raises_the_floors_of_each_fold_where_a_confidence_is_asked_for(wine):
     rows, groups = wine.iloc[:, :4], np.arange(178) // 2
     splits = [(np.arange(0, 178, 2), np.arange(1, 178, 2))]
-    found = holdout(CORAL(0.9, confidence=0.9), rows, cv=splits, groups=groups)
+    report = holdout(CORAL(0.9, confidence=0.9), rows, cv=splits, groups=groups)
     fold = CORAL(0.9, confidence=0.9).fit(rows[::2], groups=groups[::2])
-    np.testing.assert_allclose(found.fidelity_fitted[0], fold.fidelity_, atol=1e-7)
+    np.testing.assert_allclose(report.fidelity_fitted[0], fold.fidelity_, atol=1e-7)
 
 
 def test_folds_at_fault_are_located(wine):

@@ -29,9 +29,9 @@ def test_one_regressor_has_the_t_value_of_its_correlation():
     x = rng.normal(size=40)
     y = 100.0 - 0.5 * x + rng.normal(size=40)
     r = np.corrcoef(x, y)[0, 1]
-    found = least_squares(1e6 + 1e3 * x[:, None], y)
-    assert found.r_squared == pytest.approx(r**2, abs=1e-12)
-    assert found.t[0] == pytest.approx(r * np.sqrt(38) / np.sqrt(1 - r**2), rel=1e-8)
+    fit = least_squares(1e6 + 1e3 * x[:, None], y)
+    assert fit.r_squared == pytest.approx(r**2, abs=1e-12)
+    assert fit.t[0] == pytest.approx(r * np.sqrt(38) / np.sqrt(1 - r**2), rel=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -42,9 +42,9 @@ def test_normal_equations(seed):
     b = inverse @ A.T @ y
     rest = y - A @ b
     error = np.sqrt(rest @ rest / (len(y) - A.shape[1]) * np.diag(inverse))
-    found = least_squares(X, y)
-    np.testing.assert_allclose(found.t, (b / error)[1:], rtol=1e-9)
-    assert found.r_squared == pytest.approx(1 - rest @ rest / ((y - y.mean()) ** 2).sum())
+    fit = least_squares(X, y)
+    np.testing.assert_allclose(fit.t, (b / error)[1:], rtol=1e-9)
+    assert fit.r_squared == pytest.approx(1 - rest @ rest / ((y - y.mean()) ** 2).sum())
 
 
 def test_cases_without_t_values():
@@ -59,9 +59,9 @@ def test_cases_without_t_values():
 
 def test_the_fit_is_the_same_on_the_outputs():
     X, y = collinear()
-    found = regressions(CORAL(max_vif=2).fit(X), X, y)
-    assert found.on_outputs.r_squared == pytest.approx(found.on_variables.r_squared, abs=1e-10)
-    assert not np.allclose(found.on_outputs.t, found.on_variables.t, rtol=0.1)
+    both = regressions(CORAL(max_vif=2).fit(X), X, y)
+    assert both.on_outputs.r_squared == pytest.approx(both.on_variables.r_squared, abs=1e-10)
+    assert not np.allclose(both.on_outputs.t, both.on_variables.t, rtol=0.1)
 
 
 def test_rows_without_an_outcome_are_left_out_of_the_regression():
@@ -69,10 +69,10 @@ def test_rows_without_an_outcome_are_left_out_of_the_regression():
     coral = CORAL(0.9).fit(X)
     some = y.copy()
     some[::7] = np.nan
-    found = regressions(coral, X, some)
+    both = regressions(coral, X, some)
     known = np.isfinite(some)
-    assert found.n_rows == known.sum()
-    np.testing.assert_allclose(found.on_variables.t, least_squares(X[known], y[known]).t)
+    assert both.n_rows == known.sum()
+    np.testing.assert_allclose(both.on_variables.t, least_squares(X[known], y[known]).t)
 
 
 def test_the_page_shows_both_columns_of_t_values_and_says_what_they_are_not():
