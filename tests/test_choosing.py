@@ -1,4 +1,4 @@
-"""Choosing a floor: limits that people think in, the table of usual floors, the grid of a curve."""
+"""Choosing a floor: figures of usual floors, and a recommendation that is true."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import pandas as pd
 import pytest
 from sklearn import datasets
 
-import conic
-from skcoral import CORAL, decorrelate, maximize_fidelity
-from skcoral.bounds.vif import proved_floor
+from skcoral import CORAL, decorrelate
 from skcoral.choosing import compare_floors, floors_within
 from skcoral.data.correlation import estimate
 from skcoral.data.moments import Moments
@@ -23,39 +21,18 @@ def largest(G):
     return np.abs(G - np.diag(np.diag(G))).max()
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_the_bound_on_the_floor_holds_whatever_the_multipliers(seed):
-    rng = np.random.default_rng(seed)
-    A = rng.normal(size=(6, 3))
-    S = A @ A.T + np.diag(rng.uniform(0.2, 1.0, 6))
-    R = S / np.sqrt(np.outer(np.diag(S), np.diag(S)))
-    best = conic.highest_floor(R, 1.7)
-    answer = maximize_fidelity(R, 1.7, criterion="vif")
-    found = answer.certificate.arrays
-    assert best - 1e-6 <= proved_floor(R, answer.T, found, 1.7) <= best + 2e-6
-    for size in np.geomspace(1e-6, 1, 20):
-        roots = found["vif_roots"] * (1 + size * rng.normal(size=6))
-        Y = found["vif_vectors"] + size * rng.normal(size=(6, 6))
-        H = np.diag(np.diag(found["vif_H"]) + size * rng.uniform(size=6)) - Y @ Y.T
-        H = H + size * np.eye(6) * max(0.0, -np.linalg.eigvalsh(H)[0] / size + 1)
-        weights = rng.uniform(size=6)
-        parts = {"vif_weights": weights, "vif_H": 0.5 * (H + H.T)}
-        parts |= {"vif_roots": roots, "vif_vectors": Y}
-        assert best - 1e-6 <= proved_floor(R, answer.T, parts, 1.7) < np.inf
-
-
 def test_comparison_is_what_each_floor_gives(wine):
     R = wine.to_frame().corr()
-    found = compare_floors(R, (0.5, 0.9, 0.97))
-    assert [c.rho_min for c in found.choices] == [None, 0.9, 0.94, 0.97]  # 0.5 is below ρ★
-    assert largest(R.to_numpy()) == pytest.approx(found.largest_correlation_before)
-    assert vif_of(R).max() == pytest.approx(found.largest_vif_before)
-    for choice in found.choices:
+    compared = compare_floors(R, (0.5, 0.9, 0.97))
+    assert [c.rho_min for c in compared.choices] == [None, 0.9, 0.94, 0.97]  # 0.5 is below ρ★
+    assert largest(R.to_numpy()) == pytest.approx(compared.largest_correlation_before)
+    assert vif_of(R).max() == pytest.approx(compared.largest_vif_before)
+    for choice in compared.choices:
         G = decorrelate(R, choice.rho_min).correlation
         assert choice.largest_correlation == pytest.approx(largest(G), abs=1e-5)
         assert choice.largest_vif == pytest.approx(vif_of(G).max(), abs=1e-5)
         assert choice.min_fidelity >= choice.floor - 1e-9
-    assert found.to_frame()["floor"].tolist() == [c.floor for c in found.choices]
+    assert compared.to_frame()["floor"].tolist() == [c.floor for c in compared.choices]
 
 
 def macro_series(seed, n=80, p=7):
@@ -74,19 +51,19 @@ def random_rows(seed):
     return rng.normal(size=(n, p)) + strength * rng.normal(size=(n, k)) @ rng.normal(size=(k, p))
 
 
-def check_sentence(found, R):
+def check_sentence(compared, R):
     """Every figure of the sentence against an answer that is solved for here."""
-    best, said = found.recommended, found.sentence()
+    best, text = compared.recommended, compared.sentence()
     p = len(R)
     singular = np.linalg.matrix_rank(R, tol=1e-9) < p
-    assert ("infinite" in said) == singular
+    assert ("infinite" in text) == singular
 
     def figures(rho_min):
         G = decorrelate(R, rho_min).correlation
         return largest(G), np.inf if singular else vif_of(G).max()
 
     if best is None:
-        assert said.startswith("No floor is recommended")
+        assert text.startswith("No floor is recommended")
         assert figures(None)[0] > 0.5
         return
     r, vif = figures(best.rho_min)
@@ -96,20 +73,20 @@ def check_sentence(found, R):
     if not singular:
         assert vif == pytest.approx(best.largest_vif, rel=1e-6)
         assert vif <= 2
-    if found.above is None:
+    if compared.above is None:
         assert best.rho_min == 1.0
-        assert said.startswith("No two variables correlate by more than 0.5")
+        assert text.startswith("No two variables correlate by more than 0.5")
         return
-    assert f"floor {best.rho_min:g}. The largest correlation left is {r:.2f}" in said
+    assert f"floor {best.rho_min:g}. The largest correlation left is {r:.2f}" in text
     r, vif = figures(best.rho_min + 0.001)
-    assert (r > 0.5 - 1e-6) == (f"At {best.rho_min + 0.001:g} a correlation exceeds 0.5" in said)
-    assert (2 - 1e-5 < vif < np.inf) == ("a VIF exceeds 2" in said)
-    assert ("become other variables" in said) == (best.min_fidelity < 0.7)
-    if found.floor_without is not None:
-        kept = [name not in found.leave_out for name in map(str, R.columns)]
-        rest = compare_floors(R.loc[kept, kept])
-        assert rest.recommended.rho_min == found.floor_without >= 0.7
-        assert all(name in said for name in found.leave_out[:5])
+    assert (r > 0.5 - 1e-6) == (f"At {best.rho_min + 0.001:g} a correlation exceeds 0.5" in text)
+    assert (2 - 1e-5 < vif < np.inf) == ("a VIF exceeds 2" in text)
+    assert ("become other variables" in text) == (best.min_fidelity < 0.7)
+    if compared.floor_without is not None:
+        left = [name not in compared.leave_out for name in map(str, R.columns)]
+        rest = compare_floors(R.loc[left, left])
+        assert rest.recommended.rho_min == compared.floor_without >= 0.7
+        assert all(name in text for name in compared.leave_out[:5])
 
 
 def named_correlations(X):
@@ -126,19 +103,19 @@ def test_the_recommendation_is_true(table):
         R = getattr(datasets, f"load_{table}")(as_frame=True).data.corr()
     else:
         R = named_correlations(random_rows(table))
-    found = compare_floors(R)
-    check_sentence(found, R)
-    assert found.recommended is not None
+    compared = compare_floors(R)
+    check_sentence(compared, R)
+    assert compared.recommended is not None
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_recommendation_of_macroeconomic_series_is_true(seed):
     R = named_correlations(macro_series(seed))
-    found = compare_floors(R)
-    check_sentence(found, R)
+    compared = compare_floors(R)
+    check_sentence(compared, R)
     # by another route: each limit alone, solved for, keeps at least as much
     limits = floors_within(R)
-    assert min(limits.values()) >= found.recommended.rho_min
+    assert min(limits.values()) >= compared.recommended.rho_min
     for (name, floor), limit in zip(limits.items(), (0.5, 2.0), strict=True):
         assert CORAL(**{name: limit}).fit(macro_series(seed)).floors_[0] == pytest.approx(floor)
 
@@ -151,11 +128,11 @@ def test_columns_that_others_determine_are_named_where_outputs_become_other_vari
     # nine directions in three dimensions cannot all be far from each other
     X = np.hstack([X, X @ rng.normal(size=(3, 6))])
     R = named_correlations(X)
-    found = compare_floors(R)
-    check_sentence(found, R)
-    assert found.recommended is None or found.recommended.rho_min < 0.7
-    assert len(found.leave_out) == 6
-    assert found.floor_without >= 0.7
+    compared = compare_floors(R)
+    check_sentence(compared, R)
+    assert compared.recommended is None or compared.recommended.rho_min < 0.7
+    assert len(compared.leave_out) == 6
+    assert compared.floor_without >= 0.7
 
 
 @pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")
@@ -172,14 +149,14 @@ def test_dependent_columns_are_judged_by_their_correlations(kind):
     X = np.hstack([X, more[kind]])
     X = X[:4] if kind == "few rows" else X
     R = named_correlations(X)
-    found = compare_floors(estimate(Moments.from_rows(X), on_singular="solve"))
-    assert all(c.largest_vif == np.inf for c in found.choices)
-    assert found.largest_vif_before == np.inf
-    check_sentence(found, R)
-    told = found.sentence()
+    compared = compare_floors(estimate(Moments.from_rows(X), on_singular="solve"))
+    assert all(c.largest_vif == np.inf for c in compared.choices)
+    assert compared.largest_vif_before == np.inf
+    check_sentence(compared, R)
+    text = compared.sentence()
     few = kind == "few rows"
-    assert ("there are no more rows than columns" in told) == few
-    assert ("some columns are determined by others" in told) != few
+    assert ("there are no more rows than columns" in text) == few
+    assert ("some columns are determined by others" in text) != few
 
 
 def test_a_floor_that_leaves_correlation_is_not_called_the_threshold():

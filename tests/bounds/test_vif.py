@@ -9,12 +9,15 @@ import flint
 import numpy as np
 import pytest
 
+import conic
 from certificates.conftest import failed
 from certificates.results import ANCHORS, R, about, honest
+from skcoral import maximize_fidelity
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.vif import least_unique, limited_room, proved_floor
 from skcoral.certificates import check, prove
 from skcoral.certificates.evaluation import Outputs
+from skcoral.core.linalg import correlation_of_covariance
 from skcoral.core.solution import Certificate, Floors, VifLimit
 from skcoral.exceptions import CertificateError
 
@@ -142,3 +145,23 @@ def test_the_share_that_others_leave(arithmetic: Any) -> None:
     same = np.ones((2, 2))
     found = least_unique(arithmetic.enclosed(same, 0.5 * same), arithmetic)
     assert (found.lower, found.upper) == (-np.inf, np.inf)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_bound_on_the_floor_holds_whatever_the_multipliers(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(6, 3))
+    R = correlation_of_covariance(A @ A.T + np.diag(rng.uniform(0.2, 1.0, 6)))
+    best = conic.highest_floor(R, 1.7)
+    answer = maximize_fidelity(R, 1.7, criterion="vif")
+    point = answer.certificate.arrays
+    assert best - 1e-6 <= proved_floor(R, answer.T, point, 1.7) <= best + 2e-6
+    for size in np.geomspace(1e-6, 1, 20):
+        roots = point["vif_roots"] * (1 + size * rng.normal(size=6))
+        Y = point["vif_vectors"] + size * rng.normal(size=(6, 6))
+        H = np.diag(np.diag(point["vif_H"]) + size * rng.uniform(size=6)) - Y @ Y.T
+        H = H + size * np.eye(6) * max(0.0, -np.linalg.eigvalsh(H)[0] / size + 1)
+        weights = rng.uniform(size=6)
+        parts = {"vif_weights": weights, "vif_H": 0.5 * (H + H.T)}
+        parts |= {"vif_roots": roots, "vif_vectors": Y}
+        assert best - 1e-6 <= proved_floor(R, answer.T, parts, 1.7) < np.inf
