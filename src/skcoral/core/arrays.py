@@ -159,6 +159,11 @@ def plus_diagonal(A: Any, values: Any, *, first: int = 0) -> Any:
     return library(A).where(to_device(rows, A) == to_device(columns, A), A + more, A)
 
 
+def symmetric(A: Any) -> Any:
+    """``½ (A + Aᵀ)``, symmetric to the last bit."""
+    return 0.5 * (A + A.T)
+
+
 def scaled(A: Any, d: Array) -> Any:
     """``D A D`` for ``D = Diag(d)``."""
     if isinstance(A, np.ndarray):

@@ -215,7 +215,8 @@ def conjugate_gradient(
 ) -> tuple[Any, Any, int]:
     """Solve ``apply(X) = right``, on the device of ``right``; ``apply`` is positive definite.
 
-    Returns X, what is left of the right side (which is overwritten), and the number of steps.
+    Returns X, what is left of the right side, and the number of steps. The right side and the
+    ``start`` are overwritten.
 
     Stops when the preconditioned residual is ``rtol`` times the preconditioned right side and the
     residual itself is ``small``, or where rounding leaves nothing to gain: ``noise`` of the goal.
@@ -224,7 +225,7 @@ def conjugate_gradient(
     Z = precondition(residual)
     rz = inner(residual, Z)
     goal = rtol * rtol * rz
-    X = 0.0 * right if start is None else 1.0 * start
+    X = 0.0 * right if start is None else start
     if start is not None:
         residual -= apply(start)
         Z = precondition(residual)

@@ -45,7 +45,8 @@ def test_iterated_equations_have_the_solution_of_the_formed_ones(
     for steps in (0, 2, 5):
         point = _Point(problem, a_state(problem, criterion, omega, steps))
         at = point.linearised()
-        response = point.state.model.respond(point.state.H, 0.1 * point.mu, None)
+        model = point.state.model
+        response = model.respond(point.state.H, point.stiffness, model.goals(0.1 * point.mu))
         right = symmetric(rng, 7) * problem.live
         missing = rng.normal(size=7)
         formed, iterated = FormedEquations(at), IteratedEquations(at, accuracy=1e-12, careful=False)
@@ -142,23 +143,23 @@ def test_pair_models_linearise_their_own_conditions(corrected):
     for model in pair_models(rng, p):
         H = 1e-3 * symmetric(rng, p)
         V = 1e-4 * symmetric(rng, p)
-        less = (0.0, 0.0)
-        if corrected:
-            less = tuple(1e-4 * symmetric(rng, p) for _ in range(2))
-        corrector = less if corrected else None
-        response = model.respond(H, tau, corrector)
+        less = tuple(1e-4 * corrected * symmetric(rng, p) for _ in range(2))
+        goals = tuple(0.5 * tau - second_order for second_order in less)
+        stiffness = model.stiffness
+        response = model.respond(H, stiffness, goals)
         scalar = 0.0
         if response.lever is not None:
             scalar = -(response.constant + np.sum(response.lever * V)) / response.bend
-        direction = model.direction(H, V, scalar, tau, corrector)
+        direction = model.direction(V, scalar, stiffness, response, goals)
         moved = model.moved(direction, 1.0)
-        expected = response.target + response.stiffness * V
+        expected = response.target + stiffness * V
         if response.lever is not None:
             expected = expected + response.lever * scalar
         off = ~np.eye(p, dtype=bool)
         np.testing.assert_allclose(moved.residual(H + V)[off], expected[off], atol=1e-12)
-        first, second = model.correct(direction, 1.0)
-        np.testing.assert_allclose(model.correct(direction, 0.25), (0.25 * first, 0.25 * second))
+        first, second = (0.5 * tau - goal for goal in model.goals(tau, direction, 1.0))
+        quarter = 0.5 * tau - 0.25 * first, 0.5 * tau - 0.25 * second
+        np.testing.assert_allclose(model.goals(tau, direction, 0.25), quarter)
         pairs = [(moved.a, moved.u, first - less[0]), (moved.b, moved.v, second - less[1])]
         on = model.bound > 0
         if isinstance(model, Bounded):
@@ -167,9 +168,8 @@ def test_pair_models_linearise_their_own_conditions(corrected):
             if model.kappa != 0.0:
                 for slack, true in ((moved.u, model.c - moved.s), (moved.v, model.c + moved.s)):
                     np.testing.assert_allclose(slack[on], true[on], atol=1e-12)
-                assert not any(np.any(excess) for excess in moved.wide)
-                half = model.moved(direction, 0.5).wide
-                np.testing.assert_allclose(half, 0.5 * np.array(model.wide))
+                assert moved.left == 0.0
+                assert model.moved(direction, 0.5).left == 0.5
             if model.kappa == 0.0:
                 total = np.sum(model.c * (moved.a + moved.b))
                 assert total == pytest.approx(1.0, abs=1e-12)
@@ -209,8 +209,8 @@ def test_the_second_order_term_of_a_step_is_taken_into_account(random_correlatio
     model = Quadratic(1.0 * live)
     state = start_from(problem, model, 0.5)
     point = _Point(problem, state)
-    direction = point.direction(FormedEquations(point.linearised()), 0.4)
-    moved = point.moved(direction, 0.25)
+    direction = point.direction(FormedEquations(point.linearised()), point.target(0.4))
+    moved = point.moved(direction, 0.25, curved=True)
     before = (point.residual - model.residual(state.H))[live]
     after = (problem.gram(moved.T) + moved.P - np.eye(p) - model.residual(moved.H))[live]
     np.testing.assert_allclose(after, 0.75 * before, atol=1e-12)

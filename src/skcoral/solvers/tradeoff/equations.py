@@ -41,6 +41,7 @@ from skcoral.core.arrays import (
     own_diagonal,
     plus_diagonal,
     row_products,
+    symmetric,
 )
 from skcoral.core.linalg import conjugate_gradient
 from skcoral.solvers.tradeoff.points import Problem, Response
@@ -59,23 +60,18 @@ _SLACK = 0.3  # what an iteration may leave of the equations, in units of P
 class Linearisation:
     """Everything at one point that the Newton equations are made of.
 
-    ``P`` is None where it is zero.
+    ``half_gram`` is ``G' = TᵀRT + ½P``, and ``P`` is None where it is zero.
     """
 
     problem: Problem
     H: Any
     B: Any
     C: Any
-    G: Any
+    half_gram: Any
     lam: Any
     z: Any
     stiffness: Any
     P: Any = None
-
-    @property
-    def half_gram(self) -> Any:
-        """``G' = G + ½P``."""
-        return self.G if self.P is None else self.G + 0.5 * self.P
 
     def multiplier_factor(self) -> Any:
         """Cholesky factor of K, with the multipliers that are not free taken out; None if none."""
@@ -135,11 +131,13 @@ class FormedEquations:
         right = self.J @ self._flatten(V) + missing * self.free
         return np.asarray(sla.lapack.dpotrs(self.multiplier_factor, right, lower=1)[0])
 
-    def solve(self, right: Array, missing: Array, response: Response) -> tuple[Array, float]:
+    def solve(
+        self, right: Array, missing: Array, response: Response | None = None
+    ) -> tuple[Array, float]:
         """Solve for ``dH`` and the scalar of the criterion (0 if it has none)."""
         lam = sla.lapack.dpotrs(self.multiplier_factor, missing * self.free, lower=1)[0]
         b = self._flatten(right) + 2.0 * (self.J.T @ lam)
-        if response.lever is None:
+        if response is None or response.lever is None:
             return self._unflatten(self._solve(b)), 0.0
         lever = self._flatten(response.lever)
         x, y = self._solve(b), self._solve(lever)
@@ -193,9 +191,8 @@ class IteratedEquations:
         self.steps = 0
         # Inverses, because a triangular solve for one vector is slow on a graphics card.
         self.multiplier_inverse = inverse_factored(factor)
-        self.half_gram = at.half_gram
-        b, g = own_diagonal(at.B), own_diagonal(self.half_gram)
-        own = self.half_gram * at.B
+        b, g = own_diagonal(at.B), own_diagonal(at.half_gram)
+        own = at.half_gram * at.B
         own *= 2.0
         own += g[:, None] * b[None, :]
         own += b[:, None] * g[None, :]
@@ -234,7 +231,7 @@ class IteratedEquations:
         del factor
         CB = at.C * at.B
         Q = self.multiplier_inverse @ CB
-        g, b, q = (own_diagonal(M) for M in (self.half_gram, at.B, Q))
+        g, b, q = (own_diagonal(M) for M in (at.half_gram, at.B, Q))
         mixed = 2.0 * g + PH * b - 2.0 * at.problem.floors * q
         tilt = mixed / scale * self.free
         curvature = 2.0 * g * b - 2.0 * row_products(CB.T, Q.T) - tilt * mixed
@@ -247,7 +244,7 @@ class IteratedEquations:
         at, free, floors = self.at, self.free, self.at.problem.floors
         matrix = at.stiffness * at.H * at.H
         own = 2.0 * PH + at.lam * at.z + 2.0 * library(matrix).sum(matrix, axis=1)
-        matrix += (at.G if at.P is None else at.G + at.P) * at.H
+        matrix += (at.half_gram if at.P is None else at.half_gram + 0.5 * at.P) * at.H
         matrix -= floors[:, None] * self.multiplier_inverse * floors[None, :]
         matrix = plus_diagonal(2.0 * matrix, own)
         return plus_diagonal(matrix * free[:, None] * free[None, :], 1.0 - free)
@@ -263,7 +260,7 @@ class IteratedEquations:
         at = self.at
         U = V @ at.B
         d_lam = self._multipliers(row_products(at.C, U.T))
-        Y = self.half_gram @ U
+        Y = at.half_gram @ U
         del U
         Y -= at.C.T @ (d_lam[:, None] * at.B)
         Y = Y + Y.T
@@ -286,16 +283,21 @@ class IteratedEquations:
         fine += coarse
         return fine
 
-    def solve(self, right: Any, missing: Any, response: Response) -> tuple[Any, float]:
-        """Solve for ``dH`` and the scalar of the criterion, iterating from the last solution."""
+    def solve(
+        self, right: Any, missing: Any, response: Response | None = None
+    ) -> tuple[Any, float]:
+        """Solve for ``dH`` and the scalar of the criterion, iterating from the last solution.
+
+        That is overwritten.
+        """
         right = self._without_multipliers(right, missing)
-        lever = response.lever
+        lever = None if response is None else response.lever
         if lever is not None and self.by_lever is None:
             self.by_lever = self._iterate(1.0 * lever, rtol=min(self.accuracy, 1e-3))
         within = _SLACK if self.careful or lever is not None else float("inf")
         V = self._iterate(right, rtol=self.accuracy, within=within, start=self.last)
         self.last = V
-        if lever is None:
+        if response is None or lever is None:
             return V, 0.0
         scalar = -(response.constant + inner(lever, V)) / (
             response.bend - inner(lever, self.by_lever)
@@ -310,7 +312,7 @@ class IteratedEquations:
     def _without_multipliers(self, right: Any, missing: Any) -> Any:
         Y = self.at.C.T @ (self._multipliers(missing)[:, None] * self.at.B)
         # Symmetric to the last bit: the iteration would let an antisymmetric part grow.
-        return (0.5 * (right + right.T) + (Y + Y.T)) * self.live
+        return symmetric(right + 2.0 * Y) * self.live
 
     def _iterate(
         self, right: Any, *, rtol: float, within: float = float("inf"), start: Any = None
@@ -336,7 +338,7 @@ class IteratedEquations:
         self.steps += steps
         # Where the criterion is stiff, an error that is small in V is large in the correlations.
         V = V + left * (self.inverse_diagonal * (1.0 - self.soft))
-        return 0.5 * (V + V.T)
+        return symmetric(V)
 
 
 Equations = FormedEquations | IteratedEquations

@@ -34,6 +34,7 @@ from skcoral.core.arrays import (
     own_diagonal,
     plus_diagonal,
     row_products,
+    symmetric,
     to_device,
 )
 from skcoral.core.criteria import Criterion
@@ -42,10 +43,11 @@ from skcoral.solvers.tradeoff.equations import Equations, Linearisation, equatio
 from skcoral.solvers.tradeoff.points import (
     Bounded,
     Box,
-    Corrector,
+    Goals,
     PairModel,
     Problem,
     Quadratic,
+    Response,
     State,
 )
 
@@ -104,13 +106,16 @@ class _Direction(State):
 
 
 @dataclass(frozen=True)
-class _Correction:
-    """A share of the second-order terms of a predicted step in T, P, λz and the pair model."""
+class _Target:
+    """What a step aims at: the changes of T and P where H stays, and the products.
+
+    Those of the pair model are its ``goals``.
+    """
 
     T: Any
     P: Any
     product: Any
-    model: Corrector
+    goals: Goals
 
 
 class _Point:
@@ -124,9 +129,10 @@ class _Point:
         self.B = B
         W = problem.root.T @ state.T
         self.C = problem.root @ W
-        self.G = W.T @ W
+        self.half_gram = W.T @ W + 0.5 * state.P
         self.fidelity = own_diagonal(self.C)
         model = state.model
+        self.stiffness = model.stiffness
         self.count = 2 * problem.n_free + model.count
         self.total = (
             inner(state.lam * problem.free, state.z) + inner(state.P, state.H) + model.products()
@@ -134,9 +140,14 @@ class _Point:
         self.mu = self.total / max(self.count, 1)
 
     @property
+    def G(self) -> Any:
+        """``TᵀRT``."""
+        return self.half_gram - 0.5 * self.state.P
+
+    @property
     def residual(self) -> Any:
         """``G̃ - I``."""
-        return plus_diagonal(self.G + self.state.P, -1.0)
+        return plus_diagonal(self.half_gram + 0.5 * self.state.P, -1.0)
 
     @property
     def violation(self) -> float:
@@ -155,58 +166,62 @@ class _Point:
 
     def linearised(self) -> Linearisation:
         state = self.state
-        stiffness = state.model.respond(state.H, 0.0, None).stiffness
         return Linearisation(
-            self.problem, state.H, self.B, self.C, self.G, state.lam, state.z, stiffness, state.P
+            self.problem,
+            state.H,
+            self.B,
+            self.C,
+            self.half_gram,
+            state.lam,
+            state.z,
+            self.stiffness,
+            state.P,
         )
 
-    def correction(self, affine: _Direction, share: float) -> _Correction:
-        """A ``share`` of the second-order terms of a predicted step."""
-        VB = share * (affine.H @ self.B)
-        second = affine.P @ VB
-        P = share * affine.second
-        P -= 0.5 * (second + second.T)
-        return _Correction(
-            affine.T @ VB,
-            P,
-            share * affine.lam * affine.z,
-            self.state.model.correct(affine.model, share),
-        )
+    def target(
+        self, tau: float, predicted: _Direction | None = None, share: float = 0.0
+    ) -> _Target:
+        """Aim at τ, less a ``share`` of the second-order terms of a predicted step."""
+        state, B = self.state, self.B
+        T, P = self.problem.outputs(state.H, B, state.lam) - state.T, tau * B - state.P
+        if predicted is None:
+            return _Target(T, P, tau, state.model.goals(tau))
+        VB = share * (predicted.H @ B)
+        T -= predicted.T @ VB
+        P += share * predicted.second - symmetric(predicted.P @ VB)
+        product = tau - share * predicted.lam * predicted.z
+        return _Target(T, P, product, state.model.goals(tau, predicted.model, share))
 
-    def direction(
-        self, system: Equations, tau: float, correction: _Correction | None = None
-    ) -> _Direction:
-        """Newton direction towards τ, corrected for the second-order terms of a predicted one."""
+    def direction(self, system: Equations, target: _Target) -> _Direction:
+        """Newton direction towards the target, whose matrices are overwritten."""
         problem, state, B = self.problem, self.state, self.B
-        free, held = problem.free, 1.0 - problem.free
-        lam = state.lam + held
-        T0, P0 = problem.outputs(state.H, B, state.lam) - state.T, tau * B - state.P
-        product: Any = tau
-        corrector = None
-        if correction is not None:
-            T0, P0 = T0 - correction.T, P0 + correction.P
-            product, corrector = tau - correction.product, correction.model
-        response = state.model.respond(state.H, tau, corrector)
-        by_T = self.C.T @ T0
-        right = (self.residual + by_T + by_T.T + P0 - response.target) * problem.live
-        del by_T
-        missing = problem.floors + 0.5 * product / lam - self.fidelity
-        missing = (missing - row_products(problem.R, T0.T)) * free
-        V, scalar = system.solve(right, missing, response)
-        del right, response
+        free, lam = problem.free, state.lam + (1.0 - problem.free)
+        response = state.model.respond(state.H, self.stiffness, target.goals)
+        missing = problem.floors + 0.5 * target.product / lam - self.fidelity
+        missing = (missing - row_products(problem.R, target.T.T)) * free
+        V, scalar = system.solve(self._right(target, response), missing, response)
+        model: Any = state.model.direction(V, scalar, self.stiffness, response, target.goals)
+        del response
         d_lam = system.multipliers(V, missing) * free
-        VB = V @ B
-        d_T = T0 + d_lam[:, None] * B - state.T @ VB
-        second = state.P @ VB
-        d_z = ((product - state.z * d_lam) / lam - state.z) * free
-        model: Any = state.model.direction(state.H, V, scalar, tau, corrector)
+        d_z = ((target.product - state.z * d_lam) / lam - state.z) * free
         ratio = max(largest_ratio(-d_lam, lam), largest_ratio(-d_z, state.z))
         longest = min(1.0 / ratio if ratio > 0 else np.inf, state.model.longest(model))
-        P = P0 - 0.5 * (second + second.T)
+        VB, d_T, d_P = V @ B, target.T, target.P
+        d_T += d_lam[:, None] * B
+        d_T -= state.T @ VB
+        d_P -= symmetric(state.P @ VB)
         W = problem.root.T @ d_T
-        return _Direction(V, d_lam, d_z, d_T, P, model, W.T @ W, longest)
+        return _Direction(V, d_lam, d_z, d_T, d_P, model, W.T @ W, longest)
 
-    def moved(self, direction: _Direction, length: float, *, curved: bool = True) -> State:
+    def _right(self, target: _Target, response: Response) -> Any:
+        """What is missing in the equations of the pairs and variances where H stays."""
+        right = self.residual + target.P
+        right += 2.0 * symmetric(self.C.T @ target.T)
+        right -= response.target
+        right *= self.problem.live
+        return right
+
+    def moved(self, direction: _Direction, length: float, *, curved: bool) -> State:
         """Return the state after a step."""
         s, d = self.state, direction
         return State(
@@ -220,8 +235,7 @@ class _Point:
 
     def _moved_P(self, d: _Direction, length: float, *, curved: bool = True) -> Any:
         P = self.state.P + length * d.P
-        P = P - length**2 * d.second if curved else P
-        return 0.5 * (P + P.T)
+        return symmetric(P - length**2 * d.second if curved else P)
 
     def step_length(self, d: _Direction, margin: float, *, curved: bool = True) -> float:
         """Longest step, at most one, that stays a ``margin`` away from the boundary; 0 if none."""
@@ -236,15 +250,6 @@ class _Point:
             ):
                 return length
         return 0.0
-
-    def total_after(self, d: _Direction, length: float, P: Any) -> float:
-        """Sum of all products after a step that leads to ``P``."""
-        s, free = self.state, self.problem.free
-        return (
-            inner((s.lam + length * d.lam) * free, s.z + length * d.z)
-            + inner(P, s.H + length * d.H)
-            + s.model.products(d.model, length)
-        )
 
 
 def start(problem: Problem, criterion: Criterion, omega: Array) -> State:
@@ -329,29 +334,34 @@ def follow(
         try:
             formed = formed or violation > _INACCURATE * point.total
             system = equations(point.linearised(), careful=careful, formed=formed)
-            length, state = _corrected_step(point, system, 0.3 * goal / point.count)
+            direction, length, curved = _corrected_step(point, system, 0.3 * goal / point.count)
         except sla.LinAlgError:
             return here
         short = short + 1 if length < _SHORT else 0
         if length <= _NO_STEP or short > _PATIENCE:
             return here
         allowance.charge(system.work + _PRODUCTS * problem.p**3)
-        del point, system  # large matrices
+        del system  # large matrices
+        state = point.moved(direction, length, curved=curved)
+        del point, direction
         if report is not None:
             report(state)
 
 
-def _corrected_step(point: _Point, system: Equations, least: float) -> tuple[float, State]:
-    """Mehrotra's predictor and corrector: two solves of one system; τ is at least ``least``."""
-    affine = point.direction(system, 0.0)
-    reach = point.step_length(affine, 1.0)
-    after = point.total_after(affine, reach, point.state.P + reach * affine.P)
-    centring = min(max(after / point.total, 0.0), 1.0) ** 3
-    tau = max(max(centring, 1e-4) * point.mu, least)
-    correction = point.correction(affine, min(1.0, reach / _TRUSTED) ** 2)
-    del affine  # large matrices
-    direction = point.direction(system, tau, correction)
-    del correction
+def _corrected_step(
+    point: _Point, system: Equations, least: float
+) -> tuple[_Direction, float, bool]:
+    """Mehrotra's predictor and corrector: two solves of one system; τ is at least ``least``.
+
+    Returns the direction, the length of the step, and whether P takes the second-order term.
+    """
+    predicted = point.direction(system, point.target(0.0))
+    reach = point.step_length(predicted, 1.0)
+    # Products fall like one less the step, to first order.
+    tau = max(max((1.0 - reach) ** 3, 1e-4) * point.mu, least)
+    target = point.target(tau, predicted, min(1.0, reach / _TRUSTED) ** 2)
+    del predicted  # large matrices
+    direction = point.direction(system, target)
     length = point.step_length(direction, 0.9 + 0.09 * reach)
     if 2.0 * length < _FREE:
         # Where a few directions of R carry most of it, the second-order term takes all of P in
@@ -359,5 +369,5 @@ def _corrected_step(point: _Point, system: Equations, least: float) -> tuple[flo
         # step corrects.
         further = min(point.step_length(direction, 0.9, curved=False), _FREE)
         if further > 2.0 * length:
-            return further, point.moved(direction, further, curved=False)
-    return length, point.moved(direction, length)
+            return direction, further, False
+    return direction, length, True

@@ -41,7 +41,7 @@ from skcoral.core.arrays import (
 from skcoral.solvers.exact import BestExact, ExactThreshold
 from skcoral.solvers.tradeoff.binding import make_feasible
 from skcoral.solvers.tradeoff.equations import Linearisation, equations
-from skcoral.solvers.tradeoff.points import Problem, Quadratic, Response
+from skcoral.solvers.tradeoff.points import Problem, Quadratic
 
 _ACCURACY = (1e-3, 0.1)  # of an iterated solve, in between as the residual: digits to be gained
 _MAX_STEPS = 20  # between two changes of the binding floors; a start close by needs fewer
@@ -177,7 +177,7 @@ def _direction(problem: Problem, point: Stationary, model: Quadratic) -> _Direct
     accuracy = min(max(point.residual / problem.p**0.5, _ACCURACY[0]), _ACCURACY[1])
     try:
         system = equations(at, accuracy=accuracy)
-        V, _ = system.solve(point.gradient, none, Response(model.stiffness, None))
+        V, _ = system.solve(point.gradient, none)
     except sla.LinAlgError:  # iterated equations are formed, and factorised, while being solved
         return None
     if not np.isfinite(inner(V, V)):

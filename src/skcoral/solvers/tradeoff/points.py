@@ -124,7 +124,7 @@ class State:
     model: PairModel
 
 
-Corrector = tuple[Any, Any] | None
+Goals = tuple[Any, Any] | None  # the products ``a u`` and ``b v`` that a step aims at
 
 _LEAST = 1e-3  # slacks at the start of the squares within bounds
 
@@ -136,7 +136,6 @@ class Response:
     It is ``constant + ⟨lever, dH⟩ + bend · dδ = 0``; without a scalar, ``lever`` is None.
     """
 
-    stiffness: Any
     target: Any
     lever: Any = None
     constant: float = 0.0
@@ -158,28 +157,43 @@ class Quadratic:
         """The current S."""
         return self.stiffness * H
 
-    def products(self, direction: Any = None, length: float = 0.0) -> float:
-        """Sum of all complementarity products, here or after a step."""
+    def products(self) -> float:
+        """Sum of all complementarity products."""
         return 0.0
 
-    def respond(self, H: Any, tau: float, corrector: Corrector) -> Response:
-        """Linearise S in H on the way to τ."""
-        return Response(self.stiffness, self.stiffness * H)
+    def goals(self, tau: float, direction: Any = None, share: float = 0.0) -> Goals:
+        """The products at τ, less a ``share`` of the second-order terms of a predicted step."""
+        return None
 
-    def direction(self, H: Any, V: Any, scalar: float, tau: float, corrector: Corrector) -> Any:
+    def respond(self, H: Any, stiffness: Any, goals: Goals) -> Response:
+        """Linearise S in H on the way to the goals; ``stiffness`` is the model's."""
+        return Response(stiffness * H)
+
+    def direction(
+        self, V: Any, scalar: float, stiffness: Any, response: Response, goals: Goals
+    ) -> Any:
         """Direction of the model's own variables that goes with ``dH = V``."""
 
     def longest(self, direction: Any) -> float:
         """Longest step that keeps the variables positive."""
         return float("inf")
 
-    def correct(self, direction: Any, share: float) -> Corrector:
-        """A share of the second-order terms of the products, for the corrector step."""
-        return None
-
     def moved(self, direction: Any, length: float) -> Quadratic:
         """Return the model after a step."""
         return self
+
+
+@dataclass(frozen=True)
+class Change:
+    """Direction of a two-sided model: its multipliers, what it bounds, and the level of the bounds.
+
+    Those of the slacks follow.
+    """
+
+    a: Any
+    b: Any
+    bounded: Any
+    level: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -196,41 +210,51 @@ class _TwoSided:
     u: Any
     v: Any
 
-    _moving: ClassVar[tuple[str, ...]] = ("a", "b", "u", "v")
-
     @property
     def count(self) -> int:
         """Two products for each pair, counted from both sides of the diagonal, of size τ/2."""
         return int(library(self.bound).sum(self.bound))
 
-    def products(self, direction: Self | None = None, length: float = 0.0) -> float:
-        """``Σ a u + b v``, here or after a step."""
-        here = inner(self.a * self.bound, self.u) + inner(self.b * self.bound, self.v)
-        if direction is None:
-            return here
-        d = direction  # zero where no pair counts
-        first = inner(self.a, d.u) + inner(self.b, d.v) + inner(d.a, self.u) + inner(d.b, self.v)
-        return here + length * (first + length * (inner(d.a, d.u) + inner(d.b, d.v)))
+    @property
+    def _pull(self) -> Any:
+        return (self.a / self.u + self.b / self.v) * self.bound
 
-    def longest(self, direction: Self) -> float:
+    def products(self) -> float:
+        """``Σ a u + b v``."""
+        return inner(self.a * self.bound, self.u) + inner(self.b * self.bound, self.v)
+
+    def goals(self, tau: float, direction: Change | None = None, share: float = 0.0) -> Goals:
+        """``τ/2``, less a share of ``da du`` and ``db dv``."""
+        if direction is None:
+            return 0.5 * tau, 0.5 * tau
+        du, dv = self._slacks(direction.bounded, direction.level)
+        return 0.5 * tau - share * direction.a * du, 0.5 * tau - share * direction.b * dv
+
+    def longest(self, direction: Change) -> float:
         """Longest step that keeps all four positive."""
-        names = ("a", "b", "u", "v")
-        ratio = max(largest_ratio(-getattr(direction, n), getattr(self, n)) for n in names)
+        du, dv = self._slacks(direction.bounded, direction.level)
+        changes = (direction.a, self.a), (direction.b, self.b), (du, self.u), (dv, self.v)
+        ratio = max(largest_ratio(-change, value) for change, value in changes)
         return 1.0 / ratio if ratio > 0 else float("inf")
 
-    def correct(self, direction: Self, share: float) -> Corrector:
-        """A share of ``da du`` and ``db dv``."""
-        return share * direction.a * direction.u, share * direction.b * direction.v
-
-    def moved(self, direction: Self, length: float) -> Self:
+    def moved(self, direction: Change, length: float) -> Self:
         """Return the model after a step."""
-        after = {n: getattr(self, n) + length * getattr(direction, n) for n in self._moving}
-        return replace(self, **after)
+        du, dv = self._slacks(direction.bounded, direction.level)
+        a, b = self.a + length * direction.a, self.b + length * direction.b
+        return replace(self, a=a, b=b, u=self.u + length * du, v=self.v + length * dv)
 
-    def _wanted(self, tau: float, corrector: Corrector) -> tuple[Any, Any]:
-        """The products ``a u`` and ``b v`` that a step aims at."""
-        first, second = (0.0, 0.0) if corrector is None else corrector
-        return 0.5 * tau - first, 0.5 * tau - second
+    def _slacks(self, bounded: Any, level: float) -> tuple[Any, Any]:
+        """The changes of u and v."""
+        step = bounded * self.bound
+        return -step, step
+
+    def _change(self, bounded: Any, level: float, goals: Goals) -> Change:
+        """The direction in which the products meet their goals to first order."""
+        assert goals is not None
+        du, dv = self._slacks(bounded, level)
+        da = ((goals[0] - self.a * du) / self.u - self.a) * self.bound
+        db = ((goals[1] - self.b * dv) / self.v - self.b) * self.bound
+        return Change(da, db, bounded, level)
 
 
 @dataclass(frozen=True)
@@ -245,23 +269,25 @@ class Box(_TwoSided):
         half = 0.5 * weight
         return cls(live, level + 0.5 * (size + S), level + 0.5 * (size - S), half, 1.0 * half)
 
+    @property
+    def stiffness(self) -> Any:
+        """The derivative of S by H."""
+        return self._pull
+
     def residual(self, H: Any) -> Any:
         """``a - b``."""
         return (self.a - self.b) * self.bound
 
-    def respond(self, H: Any, tau: float, corrector: Corrector) -> Response:
+    def respond(self, H: Any, stiffness: Any, goals: Goals) -> Response:
         """Linearise S in H."""
-        first, second = self._wanted(tau, corrector)
-        stiffness = (self.a / self.u + self.b / self.v) * self.bound
-        return Response(stiffness, (first / self.u - second / self.v) * self.bound)
+        assert goals is not None
+        return Response((goals[0] / self.u - goals[1] / self.v) * self.bound)
 
-    def direction(self, H: Any, V: Any, scalar: float, tau: float, corrector: Corrector) -> Box:
+    def direction(
+        self, V: Any, scalar: float, stiffness: Any, response: Response, goals: Goals
+    ) -> Change:
         """Direction of the multipliers and their slacks."""
-        first, second = self._wanted(tau, corrector)
-        da = ((first + self.a * V) / self.u - self.a) * self.bound
-        db = ((second - self.b * V) / self.v - self.b) * self.bound
-        step = V * self.bound
-        return Box(self.bound, da, db, -step, step)
+        return self._change(V, 0.0, goals)
 
 
 @dataclass(frozen=True)
@@ -270,8 +296,8 @@ class Bounded(_TwoSided):
 
     ``H = a - b + κ S`` and ``u, v = δ c ∓ S``. The worst pair has ``κ = 0`` and
     ``Σ_{i≠j} c (a + b) = 1``. ``live`` marks the pairs, ``bound`` those with a bound. Slacks start
-    no smaller than ``_LEAST``: ``wide`` is by how much u and v are still too large, which falls
-    faster than the products do.
+    no smaller than ``_LEAST``: ``left`` times ``wide`` is by how much u and v are still too large,
+    which falls faster than the products do.
     """
 
     live: Any
@@ -279,8 +305,7 @@ class Bounded(_TwoSided):
     s: Any
     kappa: float
     wide: tuple[Any, Any] = (0.0, 0.0)
-
-    _moving = ("a", "b", "u", "v", "s")
+    left: float = 1.0
 
     @classmethod
     def worst(cls, omega: Any, live: Any, S: Any) -> Bounded:
@@ -309,53 +334,50 @@ class Bounded(_TwoSided):
         wide = (u - exact[0], v - exact[1])
         return cls(bound, 0.5 * mu / u, 0.5 * mu / v, u, v, live, c, s, 1.0, wide)
 
+    @property
+    def stiffness(self) -> Any:
+        """The derivative of S by H, δ fixed."""
+        return self.live / (self._pull + self.kappa + (1.0 - self.live))
+
     def residual(self, H: Any) -> Any:
         """The current S."""
         return self.s
 
-    def respond(self, H: Any, tau: float, corrector: Corrector) -> Response:
+    def respond(self, H: Any, stiffness: Any, goals: Goals) -> Response:
         """Linearise S and δ in H."""
-        return self._linearised(H, tau, corrector)[0]
-
-    def _linearised(
-        self, H: Any, tau: float, corrector: Corrector
-    ) -> tuple[Response, Any, Any, Any, Any]:
-        first, second = self._wanted(tau, corrector)
-        m = self.bound
-        new_a, new_b = first / self.u * m, second / self.v * m
-        over_u, over_v = self.a / self.u * m, self.b / self.v * m
-        pull, twist = over_u + over_v, over_u - over_v
-        stiffness = self.live / (pull + self.kappa + (1.0 - self.live))
-        over = new_a + over_u * self.wide[0] - new_b - over_v * self.wide[1]
+        assert goals is not None
+        a, b, u, v = self.a, self.b, self.u, self.v
+        first, second = (self.left * excess for excess in self.wide)
+        # a - b after a step in which S and δ stay as they are.
+        over = ((goals[0] + a * first) / u - (goals[1] + b * second) / v) * self.bound
         target = self.s + stiffness * (H - over - self.kappa * self.s)
         if self.kappa != 0.0:
-            return Response(stiffness, target), new_a, new_b, over_u, over_v
+            return Response(target)
+        del over
+        turn = stiffness * (a / u - b / v)
         # Without the differences of nearly equal numbers that a single active pair would leave.
-        turn = stiffness * twist
-        lever = turn * self.c
-        two = 2.0 * stiffness
-        constant = inner(turn * H + two * (new_a * over_v + new_b * over_u), self.c) - 1.0
-        bend = -2.0 * inner(two * over_u * over_v * self.c, self.c)
-        return Response(stiffness, target, lever, constant, bend), new_a, new_b, over_u, over_v
+        lean = 2.0 * stiffness / (u * v) * self.c
+        constant = inner(turn * H, self.c) + inner(lean, goals[0] * b + goals[1] * a) - 1.0
+        return Response(target, turn * self.c, constant, -2.0 * inner(lean * a * b, self.c))
 
-    def direction(self, H: Any, V: Any, scalar: float, tau: float, corrector: Corrector) -> Bounded:
+    def direction(
+        self, V: Any, scalar: float, stiffness: Any, response: Response, goals: Goals
+    ) -> Change:
         """Direction of a, b, S and the slacks."""
-        response, new_a, new_b, over_u, over_v = self._linearised(H, tau, corrector)
-        ds = response.stiffness * V + (response.target - self.s)
-        level = 0.0
+        ds = stiffness * V + (response.target - self.s)
         if response.lever is not None:
-            ds = ds + response.lever * scalar
-            level = scalar * self.c
-        du = (level - ds - self.wide[0]) * self.bound
-        dv = (level + ds - self.wide[1]) * self.bound
-        da = (new_a - over_u * du - self.a) * self.bound
-        db = (new_b - over_v * dv - self.b) * self.bound
-        return replace(self, a=da, b=db, s=ds, u=du, v=dv)
+            ds += scalar * response.lever
+        return self._change(ds, scalar, goals)
 
-    def moved(self, direction: Self, length: float) -> Self:
+    def _slacks(self, bounded: Any, level: float) -> tuple[Any, Any]:
+        rise = level * self.c
+        first, second = (self.left * excess for excess in self.wide)
+        return (rise - bounded - first) * self.bound, (rise + bounded - second) * self.bound
+
+    def moved(self, direction: Change, length: float) -> Self:
         """Return the model after a step."""
-        left = tuple((1.0 - length) * excess for excess in self.wide)
-        return replace(super().moved(direction, length), wide=left)
+        s, left = self.s + length * direction.bounded, (1.0 - length) * self.left
+        return replace(super().moved(direction, length), s=s, left=left)
 
 
 PairModel = Quadratic | Box | Bounded
