@@ -99,33 +99,22 @@ def test_products(parts: int, n: int, spread: float) -> None:
             [sum((a * b for a, b in zip(row, c, strict=True)), Fraction(0)) for c in columns]
             for row in exact
         ]
-    minus = np.array([[float(x) for x in row] for row in exact])
+    near = np.array([[float(x) for x in row] for row in exact])
+    far = rng.normal(size=near.shape)
     for arithmetic in (Floats(parts), _balls()):
         ball = arithmetic.product(A, arithmetic.product(B, C))
         found = arithmetic.enclosure(ball)
-        left = arithmetic.enclosure(ball, minus)
+        left, beside = (arithmetic.enclosure(ball, minus) for minus in (near, far))
         scale = float(np.abs(A).sum(axis=1).max() * np.abs(B).max() * np.abs(C).max()) * n
         for i in range(4):
             for j in range(3):
                 assert inside(exact[i][j], found[i, j])
-                assert inside(exact[i][j] - Fraction(minus[i, j]), left[i, j])
+                assert inside(exact[i][j] - Fraction(near[i, j]), left[i, j])
+                assert inside(exact[i][j] - Fraction(far[i, j]), beside[i, j])
         digits = 1e-19 if parts == 2 else 1e-25
-        assert np.all(left.upper - left.lower <= digits * scale + 1e-15 * np.abs(minus) * 1e-15)
-
-
-@pytest.mark.parametrize("parts", [2, 3])
-def test_what_is_left_of_products(parts: int) -> None:
-    """Less any matrix, not only one that is next to the product: to one rounding of the rest."""
-    rng = np.random.default_rng(5)
-    A, B, minus = (rng.normal(size=shape) for shape in ((30, 3), (3, 30), (30, 30)))
-    arithmetic = Floats(parts)
-    found = arithmetic.enclosure(arithmetic.product(A, B), minus)
-    for i in range(30):
-        for j in range(30):
-            terms = (Fraction(a) * Fraction(b) for a, b in zip(A[i], B[:, j], strict=True))
-            exact = sum(terms, -Fraction(minus[i, j]))
-            assert inside(exact, found[i, j])
-    assert np.all(found.upper - found.lower <= 4.5e-16 * np.maximum(np.abs(found.middle), 1e-3))
+        assert np.all(left.upper - left.lower <= digits * scale + 1e-15 * np.abs(near) * 1e-15)
+        rounded = digits * scale + 4.5e-16 * np.maximum(np.abs(beside.middle), 1e-3)
+        assert np.all(beside.upper - beside.lower <= rounded)
 
 
 @pytest.mark.parametrize("spread", [0, 8])

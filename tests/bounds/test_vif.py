@@ -21,7 +21,7 @@ from skcoral.core.linalg import correlation_of_covariance
 from skcoral.core.solution import Certificate, Floors, VifLimit
 from skcoral.exceptions import CertificateError
 
-from .test_inequalities import WIDTH, P, contains, exact, spd
+from .test_inequalities import WIDTH, P, contains, dot, exact, gram, spd, square
 
 pytestmark = pytest.mark.usefixtures("many_bits")
 
@@ -49,19 +49,14 @@ def test_the_bound_on_the_floor(anchored: bool, idle: bool, arithmetic: Any) -> 
     rho = np.linspace(0.3, 0.9, k)
     found = limited_room(arrays, limit, Outputs(T, B, rho, R, arithmetic))
     lam, H, s, Y = (arrays[f"vif_{name}"] for name in ("weights", "H", "roots", "vectors"))
-    C = exact(B).transpose() * exact(R) * exact(B)
-    D = flint.arb_mat(k, k)
-    for j in range(k):
-        D[j, j] = flint.arb(lam[j]) / C[j, j].sqrt()
-    value = (D * C * D * exact(H).inv()).trace() + exact(H).trace()
+    C, length = gram(B)
+    value = square(C, [flint.arb(a) / b for a, b in zip(lam, length, strict=True)], H)
+    value -= 2 * (dot(lam, rho) + dot(s, np.diag(Y))) - flint.arb(limit) * dot(s, s)
     both = exact(H) + exact(Y) * exact(Y).transpose()
     for i in range(k):
-        value += flint.arb(limit) * flint.arb(s[i]) ** 2 - 2 * flint.arb(s[i]) * flint.arb(Y[i, i])
-        value -= 2 * flint.arb(lam[i]) * flint.arb(rho[i])
         for j in range(k):
             value += flint.arb(Y[i, j]) ** 2 + (abs(both[i, j]) if i != j else 0)
-    total = 2 * sum(map(flint.arb, lam), start=flint.arb(0))
-    contains(found, value / total, 10 * WIDTH, 1.0 + abs(float(value)))
+    contains(found, value / dot(lam, np.full(k, 2.0)), 10 * WIDTH, 1.0 + abs(float(value)))
 
 
 def test_points_that_prove_nothing_about_a_floor() -> None:

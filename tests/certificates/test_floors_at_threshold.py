@@ -7,13 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.linalg import block_diag, sqrtm
+from scipy.linalg import block_diag
 
 from skcoral import decorrelate, maximize_fidelity, threshold
-from skcoral.bounds.arithmetic import Floats
-from skcoral.bounds.exact import mean_room
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
-from skcoral.certificates.evaluation import Outputs
 from skcoral.core.problem import Settings
 from skcoral.solvers.exact import solve_threshold
 
@@ -122,26 +119,6 @@ def test_a_binding_output_is_not_counted_twice() -> None:
     S[at, at] = 1.0
     for judge in (check, prove):
         assert "binds" in verdict(judge, with_arrays(result, mean_weights=weights, mean_S=S), R)
-
-
-def test_no_completion_has_a_larger_mean() -> None:
-    """Against random search and local search over the outputs beside those that bind."""
-    result = MADE["edge"]
-    rest = free(result)
-    outputs = Outputs(result.T, np.eye(7), result.rho_min, R, Floats(3))
-    room = mean_room(result.certificate.arrays, outputs)
-    A = np.real(sqrtm(R))
-    W = (A @ result.T)[:, rest]  # orthonormal, and so are W Q for orthogonal Q
-    rng = np.random.default_rng(1)
-    best = -np.inf
-    for size in np.repeat([3.0, 0.3, 0.03, 0.003], 500):
-        skew = rng.normal(size=(len(rest), len(rest))) * size
-        Q = np.linalg.qr(np.eye(len(rest)) + skew - skew.T)[0]
-        Q = Q * np.sign(np.diag(Q))
-        f = np.einsum("ij,ij->j", A[:, rest], W @ Q)
-        if np.all(f >= result.rho_min[rest]):
-            best = max(best, float(np.sum(f) - result.fidelity[rest].sum()) / 7)
-    assert -1e-3 < best <= room.upper <= 1e-8
 
 
 def test_a_threshold_that_is_open_says_nothing_of_the_mean() -> None:

@@ -7,17 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from skcoral import CORAL, decorrelate, frontier, maximize_fidelity
+from skcoral import CORAL, decorrelate, maximize_fidelity
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.dual import check_definite
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
 from skcoral.core.lowrank import FactoredCorrelation
 from skcoral.core.results import Decorrelation
 from skcoral.core.solution import Certificate
-from skcoral.exceptions import CertificateError, InvalidArgumentError
+from skcoral.exceptions import CertificateError
 
 from .verifier import problems
 
@@ -59,32 +58,6 @@ def test_results_pass_their_own_check(matrix: str, question: str) -> None:
         assert verdict.passed, verdict.problems
     if question != "one":  # multipliers of 1e9 take more digits than that verifier has
         assert not problems(json.loads(text), R)
-
-
-def test_dependent_composites_are_refused_before_the_work() -> None:
-    """Outputs beside their span can be less correlated than any within it.
-
-    In the plane of these three no outputs have a sum of squares below 3/4 (Welch), and the three
-    dimensions of the variables have room for outputs that are uncorrelated.
-    """
-    B = pd.DataFrame(np.eye(4)[:, [0, 2]] @ [[1, 0, 1], [0, 1, 1]], columns=["a", "b", "both"])
-    B.iloc[1, 2] = 0.5
-    table = ROWS[:, [0, 0, 1, 2]]
-    R = np.corrcoef(table.T)
-    Z = (table - table.mean(axis=0)) / table.std(axis=0)
-    own = np.linalg.svd(Z, full_matrices=False)[0][:, :3].T @ Z @ B.to_numpy()
-    own /= np.linalg.norm(own, axis=0)
-    left, _, right = np.linalg.svd(own)
-    assert np.sum(own * (left @ right), axis=0).min() > 0.5  # of three orthogonal vectors
-    for ask in (
-        lambda: decorrelate(R, 0.5, anchors=B),
-        lambda: decorrelate(R, 0.5, anchors=B, criterion="worst"),
-        lambda: maximize_fidelity(R, 1.0, anchors=B),
-        lambda: frontier(R, anchors=B),
-        lambda: CORAL(0.5, anchors=B.to_numpy()).fit(table),
-    ):
-        with pytest.raises(InvalidArgumentError, match=r"depend on each other: .* rank 2"):
-            ask()
 
 
 def wide() -> tuple[Decorrelation, Any]:

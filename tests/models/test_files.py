@@ -140,11 +140,6 @@ ALTERED = {
     "other outputs": lambda c: c["result"]["on_rows"]["names"]["$tuple"].pop(),
     r"shape \(13, 13\)": lambda c: c["result"].update(T={"$array": [[1.0]]}),
     "not true": lambda c: c["result"]["T"]["$array"][0].__setitem__(0, 0.5),
-    "variance": lambda c: scaled(c["result"]["T"], 1.01),
-    "correlations": lambda c: scaled(c["result"]["correlation"], 0.9),
-    "not definite|positive definite|proves": lambda c: c["result"]["certificate"]["arrays"].update(
-        H={"$array": np.zeros((13, 13)).tolist()}
-    ),
     "T attains|not true": lambda c: c["threshold"].update(lower=0.99),
 }
 
@@ -157,12 +152,8 @@ def test_a_resealed_file_with_nonsense_is_refused(saved, told):
 
 
 WIDE = {
-    "T": lambda result: result["T"]["left"]["$array"].pop(),
     "nan": lambda result: result["T"]["right"]["$array"][0].__setitem__(0, "nan"),
     "variance": lambda result: scaled(result["T"]["left"], 2.0),
-    "fidelity": lambda result: scaled(result["fidelity"], 0.9),
-    "objective": lambda result: result.update(objective=result["objective"] + 1.0),
-    "`T` must be": lambda result: result.update(T={"$array": [[1.0]]}),
 }
 
 
