@@ -115,6 +115,7 @@ def choose_confidence(problem: Problem) -> None:
 
 def choose_own_floors(problem: Problem) -> None:
     """Let the visitor name variables that have floors of their own."""
+    # Floors of variables that are left out for now are kept until these come back.
     own = dict(current().own_floors)
 
     def name_them() -> None:

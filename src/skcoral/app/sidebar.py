@@ -21,6 +21,7 @@ def choose_data() -> Source:
     if source.has_rows:
         _preview(source)
     _choose_variables(source)
+    # What follows is about rows: outcome, weights and estimators need them.
     if not source.has_rows:
         return source
     reasons = [(n, why) for n, why in source.opened.reasons.items() if n not in source.names]
@@ -62,6 +63,7 @@ def _choose_source() -> Source:
         wine: Source = remember_table("wine", example)
         return wine
     data = file.getvalue()
+    # A file that is uploaded again has another id, so that it is read again.
     names = remember(("sheets", file.file_id), lambda: sheets(data, file.name))
     sheet = None
     if len(names) > 1:

@@ -29,12 +29,6 @@ _LAYOUT = ("keep_sources", "drop_incomplete")
 _LONGEST_TABLE = 60  # variables that are listed one by one
 
 
-class FailedCheckError(UsageError):
-    """The answer failed its independent check, and nothing was written."""
-
-    status = NOT_CERTIFIED
-
-
 def fit(options: Namespace) -> int:
     """Fit the table and write what was asked for, all files together or none."""
     _check(options)
@@ -50,10 +44,11 @@ def fit(options: Namespace) -> int:
         fitted = data.fit(_settings(options, data.names), groups=options.groups)
         if not fitted.check.passed:
             shrink = "--covariance LedoitWolf or " * (data.matrix is None)
-            raise FailedCheckError(
+            raise UsageError(
                 f"{data.table.label}: the result failed its independent check "
                 f"({'; '.join(fitted.check.problems)}), so nothing was written.\n"
-                f"Try {shrink}fewer columns: the columns are nearly dependent."
+                f"Try {shrink}fewer columns: the columns are nearly dependent.",
+                NOT_CERTIFIED,
             )
         remarks = _remarks(fitted, options)
         if options.model is not None:
@@ -209,6 +204,7 @@ def _show(fitted: Fit, options: Namespace, remarks: list[str], written: list[str
     if not sentences.minimises_residual(result):
         del columns["price"]
     rows = list(zip(result.names, *columns.values(), strict=True))
+    # Of many variables, those with the weakest fidelity are what the reader looks for.
     n_more = len(rows) - _LONGEST_TABLE
     if n_more > 0:
         weakest = np.argsort(measured.fidelity, kind="stable")[:_LONGEST_TABLE]

@@ -18,7 +18,9 @@ Settings = dict[str, Any]
 class UsageError(Exception):
     """The command was used wrongly, or has no answer to give; two lines say how."""
 
-    status = 2
+    def __init__(self, message: str, status: int = 2) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 def _number(low: int, high: int | None = None) -> Callable[[str], int]:

@@ -118,6 +118,7 @@ def effective_bets(covariance: Any, exposures: Any, T: Any = None) -> Bets:
     R = check_correlation(sigma / np.outer(scale, scale))
     b = _read_exposures(exposures, names)
     T = _read_transformation(minimum_torsion(R) if T is None else T, covariance, names)
+    # The same portfolio in the outputs: Z T c = Z (σ ∘ b) for all rows Z.
     try:
         c = np.linalg.solve(T, scale * b)
     except np.linalg.LinAlgError:

@@ -120,6 +120,7 @@ class Panel(Drawn):
         """
         rows = self._rows
         wanted = None if group is None else group if isinstance(group, tuple) else (group,)
+        # A label may stand in several groups: the window of its first row in each of them.
         windows: dict[tuple[Any, ...], int] = {}
         for key, part in rows.groups:
             at = part.start + np.flatnonzero(rows.is_label(t)[part])[:1]

@@ -105,6 +105,7 @@ def run(
     outputs = np.full((len(values), k), np.nan)
     figures = _empty_figures(len(windows.last), k, "short")
     warned: Warned = {}
+    # A task holds the rows of its chain alone, so that processes are not sent the whole table.
     chains, rows = list(_chains(complete, windows)), np.flatnonzero(complete)
     tasks = (
         (solver, chain, values[rows[chain.starts[0] : chain.ends[-1]]], values[chain.new])
@@ -118,6 +119,7 @@ def run(
     group, last = -1, None
     for chain, (made, part, in_chain, ends) in zip(chains, solved, strict=True):
         outputs[chain.new] = made
+        # The first window of a chain changes from the last one of the chain before it.
         if windows.group[chain.at[0]] == group:
             part["turnover"][0] = _change(last, ends[0])
         group, last = windows.group[chain.at[0]], ends[1]
@@ -175,6 +177,7 @@ def _solve_each(solver: Solver, chain: _Chain, rows: Array, new: Array) -> _Solv
     for j, (start, end) in enumerate(spans):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
+            # The last model is a start only: a window that is refused leaves it to the next one.
             try:
                 window, weights = rows[start:end], solver.weights(end - start)
                 model = solver.model()._fit_near(window, solver.names, weights, near=model)
