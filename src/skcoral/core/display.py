@@ -1,6 +1,6 @@
 """How results are shown: a summary in sentences, a small table for notebooks, and a picture.
 
-A class defines :meth:`Shown.summary` and :meth:`Shown._table`, and inherits the rest.
+A class defines its sentences and its :meth:`Shown._table`, and inherits the rest.
 """
 
 from __future__ import annotations
@@ -82,9 +82,14 @@ class Fidelities:
 class Shown:
     """A result with ``summary()``, ``to_frame()`` and an HTML view for notebooks."""
 
+    #: Which function of :mod:`skcoral.show.sentences` writes the summary.
+    _summary: ClassVar[str] = "summary"
+
     def summary(self) -> str:
         """The result in sentences, one per line."""
-        raise NotImplementedError
+        from skcoral.show import sentences
+
+        return str(getattr(sentences, self._summary)(self))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.summary().splitlines()[0].rstrip('.')})"

@@ -112,6 +112,8 @@ class Threshold(_Transformation):
     n_iter: int
     tol: float = 1e-9
 
+    _summary: ClassVar[str] = "threshold_summary"
+
     @property
     def value(self) -> float:
         """The common fidelity attained by ``T``."""
@@ -132,12 +134,6 @@ class Threshold(_Transformation):
         """Names of the variables that bind the threshold (λ_j > 0), heaviest first."""
         order, rounding = np.argsort(-self.weights, kind="stable"), _ROUNDING * self.weights.max()
         return tuple(self.names[j] for j in order if self.weights[j] > rounding)
-
-    def summary(self) -> str:
-        """The threshold, the variables that bind it, and its status: one line each."""
-        from skcoral.show.sentences import threshold_summary
-
-        return threshold_summary(self)
 
     def _table(self) -> tuple[str, tuple[str, ...], dict[str, Array]]:
         return "variable", self.names, {"fidelity": self.fidelity, "weight": self.weights}
@@ -269,12 +265,6 @@ class Decorrelation(Fidelities, _Transformation, Answer):
             return self.on_rows
         return measure_matrix(self.R, self.T, self.names, anchors=self.anchors)
 
-    def summary(self) -> str:
-        """Measured figures, what the certificate says, and details: one line each."""
-        from skcoral.show.sentences import summary
-
-        return summary(self)
-
     def _table(self) -> tuple[str, tuple[str, ...], dict[str, Array]]:
         columns = {
             "fidelity": self.fidelity,
@@ -393,18 +383,13 @@ class Frontier(Drawn, Frozen):
     names: tuple[str, ...]
     pair_weights: Array | None = None
 
+    _summary: ClassVar[str] = "frontier_summary"
     _pictures: ClassVar[Mapping[str, str]] = {"frontier": "FrontierDisplay"}
 
     @property
     def gap(self) -> Array:
         """``objective - lower_bound`` at each floor."""
         return read_only(self.objective - self.lower_bound)
-
-    def summary(self) -> str:
-        """Where the curve starts and ends, and what is proved: one line each."""
-        from skcoral.show.sentences import frontier_summary
-
-        return frontier_summary(self)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per floor, one column per quantity."""
