@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 
+import numpy as np
 import pytest
 
 import skcoral
-from skcoral import CORAL, panels, stability
+from skcoral import CORAL, decorrelate, maximize_fidelity, panels, stability
 
 CONTRACT = {
     "CORAL": "rho_min * budget max_vif max_correlation criterion support pair_weights anchors "
@@ -51,6 +52,31 @@ def test_the_estimator_has_what_the_contract_lists():
     for name in ("transform", "inverse_transform", "partial_fit", "summary", "plot"):
         assert callable(getattr(CORAL(), name))
     assert callable(CORAL.source_coefficients)
+
+
+RESULT = (
+    "T correlation fidelity min_fidelity mean_fidelity rho_min criterion objective lower_bound gap "
+    "prices weights status certificate n_iter"
+)
+
+
+@pytest.mark.filterwarnings("ignore::skcoral.exceptions.SingularCorrelationWarning")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda: decorrelate(np.eye(3)),
+        lambda: decorrelate(np.ones((3, 3)), 0.9),
+        lambda: decorrelate(np.eye(3), support=np.eye(3)),
+        lambda: maximize_fidelity(np.eye(3), 0.1),
+        lambda: CORAL().fit(np.random.default_rng(0).normal(size=(20, 3))).result_,
+    ],
+    ids=["exact", "singular", "restricted", "budget", "fitted"],
+)
+def test_results_have_what_the_contract_lists(answer):
+    result = answer()
+    assert all(hasattr(result, name) for name in RESULT.split())
+    assert result.status in ("exact", "optimal", "best_found", "not_converged")
+    assert {"largest_correlation", "largest_vif", "min_fidelity"} <= set(result.measured.to_dict())
 
 
 def test_every_parameter_is_in_the_groups_of_the_documentation():
