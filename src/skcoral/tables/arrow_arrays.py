@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from pyarrow.lib import StringBuilder
 
-from skcoral.core.arrays import Array
+from skcoral.core.arrays import Array, Mask
 from skcoral.exceptions import InvalidTableError
 
 _NAN = pa.Array.from_buffers(pa.float64(), 1, [None, pa.py_buffer(np.array([np.nan]))])[0]
@@ -40,7 +39,7 @@ def float_array(values: Array) -> Any:
     return pa.Array.from_buffers(pa.float64(), len(data), [_bits(there), pa.py_buffer(data)])
 
 
-def selected(column: Any, chosen: NDArray[np.bool_]) -> Any:
+def selected(column: Any, chosen: Mask) -> Any:
     """Some cells of a column, an array of Arrow or NumPy."""
     if chosen.all():
         return column
@@ -49,7 +48,7 @@ def selected(column: Any, chosen: NDArray[np.bool_]) -> Any:
     return column.filter(pa.Array.from_buffers(pa.bool_(), len(chosen), [None, _bits(chosen)]))
 
 
-def _bits(mask: NDArray[np.bool_]) -> Any:
+def _bits(mask: Mask) -> Any:
     return pa.py_buffer(np.packbits(mask, bitorder="little"))
 
 
@@ -58,7 +57,7 @@ def floats(column: Any) -> Array:
     return np.array(np.from_dlpack(pc.fill_null(column, _NAN)), dtype=np.float64)
 
 
-def is_null(column: Any) -> NDArray[np.bool_]:
+def is_null(column: Any) -> Mask:
     """Which cells hold nothing."""
     return np.from_dlpack(pc.cast(pc.is_null(column), pa.uint8())).astype(bool)
 

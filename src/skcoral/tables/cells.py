@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from skcoral.core.arrays import Array
+from skcoral.core.arrays import Array, Mask
 from skcoral.tables.arrow_arrays import floats, is_null, plain_cells, text_array
 
 #: Cells that stand for "no value", whatever their case and the blanks around them: those of
@@ -62,7 +61,7 @@ def to_numbers(
     *,
     typed: bool = False,
     left_out: Marks | None = None,
-) -> tuple[Array, NDArray[np.bool_]]:
+) -> tuple[Array, Mask]:
     """Convert cells to float64; NaN where missing or not a number, the latter also in the mask.
 
     ``na`` are marks of missing values besides those in ``MISSING``, text or numbers. Texts that are
@@ -115,7 +114,7 @@ def _plain_numbers(column: Any, decimal: str, na: Sequence[str]) -> Any:
 
 def _spelled_numbers(
     column: Any, decimal: str, na: Sequence[str], left_out: Marks | None
-) -> tuple[Array, NDArray[np.bool_]]:
+) -> tuple[Array, Mask]:
     """The numbers of texts, each spelling read once, and which texts are wrong."""
     encoded = column.dictionary_encode()
     texts = [*encoded.dictionary.to_pylist(), None]

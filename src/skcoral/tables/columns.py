@@ -11,9 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from skcoral.core.arrays import EPS, Array
+from skcoral.core.arrays import EPS, Array, Mask
 from skcoral.core.display import shortened
 from skcoral.core.validation import listing
 from skcoral.exceptions import InvalidTableError
@@ -26,7 +25,7 @@ from skcoral.tables.cells import (
     shown,
 )
 from skcoral.tables.roles import ColumnWatch
-from skcoral.tables.table import Batch, Table
+from skcoral.tables.table import Table
 
 Kind = Literal["number", "text", "mixed", "empty"]
 
@@ -55,12 +54,7 @@ class ColumnProfile:
         self.ends = np.full(2, np.nan)  # the numbers of the first and of the last row
 
     def add(
-        self,
-        table: Table,
-        cells: Any,
-        rows: Sequence[int],
-        values: Array,
-        wrong: NDArray[np.bool_],
+        self, table: Table, cells: Any, rows: Sequence[int], values: Array, wrong: Mask
     ) -> None:
         """Take in the cells of some rows, and their numbers."""
         missing = np.isnan(values) & ~wrong
@@ -170,8 +164,8 @@ class TableProfile:
         return {column.name: column for column in self.columns}
 
 
-def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) -> TableProfile:
-    """Read a table once and tell what each column holds; ``on_batch`` is given each batch.
+def profile(table: Table, tell: Callable[[float], None] = lambda fraction: None) -> TableProfile:
+    """Read a table once and say what each column holds; ``tell`` is given the fraction read.
 
     Rows that are totals of the others are left out from then on, and the table read again.
     """
@@ -188,15 +182,14 @@ def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) ->
             column.add(table, cells, batch.rows, *converted)
             if column.kind == "text" and len(labels) <= _MOST_TOTALS:
                 labels += labelled_totals(cells, batch.rows)
-        if on_batch is not None:
-            on_batch(batch)
+        tell(batch.fraction)
     if n_rows > _FEWEST_PARTS and not table.totals:
         named = [found for found in labels if found[0] in places]
         found = named if len(labels) <= _MOST_TOTALS else []
         found = found or [(places[k], "") for k in (1, 0) if _is_total(columns, k)][:1]
         if found:
             table.totals.extend(dict(found).items())
-            return profile(table, on_batch=on_batch)
+            return profile(table, tell)
     return TableProfile(n_rows, columns)
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skcoral.core.arrays import Array
+from skcoral.core.arrays import Array, Mask
 
 #: Rows that it takes before a pattern counts as one.
 _ENOUGH = 5
@@ -132,7 +131,7 @@ class ColumnWatch:
             self._repeats = self._repeats or len(self._values) < before + len(values)
 
 
-def _within(values: Array, last: int) -> NDArray[np.bool_]:
+def _within(values: Array, last: int) -> Mask:
     return (values >= 1) & (values <= last)
 
 

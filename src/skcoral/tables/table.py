@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from skcoral.core.arrays import Array
+from skcoral.core.arrays import Array, Mask
 from skcoral.core.limits import current
 from skcoral.core.validation import listing
 from skcoral.exceptions import InvalidTableError
@@ -107,7 +106,7 @@ class Table:
                 )
             seen[name] = place
 
-    def numbers(self, cells: Any, left_out: Marks | None = None) -> tuple[Array, NDArray[np.bool_]]:
+    def numbers(self, cells: Any, left_out: Marks | None = None) -> tuple[Array, Mask]:
         """Cells of a column as numbers; NaN where missing or wrong, the latter also in the mask."""
         typed = self.format in ("parquet", "stata")
         return to_numbers(cells, self.decimal, self.na, typed=typed, left_out=left_out)
@@ -116,7 +115,7 @@ class Table:
         self,
         columns: Sequence[Any],
         left_out: Sequence[Marks] = (),
-    ) -> Iterator[tuple[Array, NDArray[np.bool_]]]:
+    ) -> Iterator[tuple[Array, Mask]]:
         """The numbers of each column; in one go where there are many columns and few rows."""
         if columns and len(columns[0]) <= _FEW_ROWS and len({c.type for c in columns}) == 1:
             unusual: Marks = Counter()
@@ -207,7 +206,7 @@ class Complete:
 
     values: Array
     weights: Array | None
-    kept: NDArray[np.bool_]  # which rows of the batch are complete
+    kept: Mask  # which rows of the batch are complete
     dropped: list[int]  # where the others stand in the file
     batch: Batch
 

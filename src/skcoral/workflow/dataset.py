@@ -11,11 +11,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skcoral import api
 from skcoral.choosing import FloorComparison, compare_floors
-from skcoral.core.arrays import Array
+from skcoral.core.arrays import Array, Mask
 from skcoral.core.display import shortened
 from skcoral.core.limits import current
 from skcoral.core.results import Decorrelation, Threshold
@@ -73,7 +72,7 @@ class Rows:
     values: Array
     weights: Array | None
     places: list[int]  # where each stands in the file
-    kept: NDArray[np.bool_]  # which rows of the table they are
+    kept: Mask  # which rows of the table they are
 
 
 @dataclass(frozen=True)

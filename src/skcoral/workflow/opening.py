@@ -12,7 +12,7 @@ from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.tables.columns import TableProfile, no_numbers, profile, select_variables
 from skcoral.tables.matrices import NamedMatrix, check_rows, matrix_in
 from skcoral.tables.reading import open_table
-from skcoral.tables.table import Batch, Table
+from skcoral.tables.table import Table
 from skcoral.workflow.dataset import Dataset, Progress, Request, quiet
 
 
@@ -132,17 +132,10 @@ def open_file(
     given what is being done and returns a context that takes the fraction done.
     """
     table = open_table(source, **reading)
-    p = len(table.names)
-
-    def count(batch: Batch) -> None:
-        tell(batch.fraction)
-        if in_memory and len(batch.rows):
-            n_rows = batch.rows[-1]
-            what = f"{n_rows:,} rows or more of {p:,} columns are too many cells"
-            current().check("cells", n_rows * p, table.label, what)
-
     with progress(f"Looking at {table.label}") as tell:
-        content = profile(table, on_batch=count)
+        content = profile(table, tell)
+    if in_memory:
+        current().check("cells", content.n_rows * len(table.names), table.label)
     held = None if matrix is False else matrix_in(table, content, asked=matrix is True)
     return OpenedFile(table, content, held, progress)
 

@@ -105,11 +105,10 @@ class RollingPass:
     def _groups_of(
         self, batch: Batch, cells: dict[str, Any]
     ) -> list[tuple[tuple[str, ...], list[int]]]:
-        if not self.by:
-            return [((), list(range(len(batch.rows))))]
         groups: dict[tuple[str, ...], list[int]] = {}
         labels = (plain_cells(cells[name]) for name in self.by)
-        for k, key in enumerate(zip(*labels, strict=True)):
+        keys = zip(*labels, strict=True) if self.by else [()] * len(batch.rows)
+        for k, key in enumerate(keys):
             if any(cell is None or cell == "" for cell in key):
                 raise InvalidTableError(
                     f"{self.data.table.unit} {batch.rows[k]} has no group (nothing in "
