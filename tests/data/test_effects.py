@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skcoral.data.effects import measure_matrix
+from skcoral.exceptions import InvalidArgumentError
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +44,12 @@ def test_fidelity_to_anchors_is_the_correlation_with_the_composite(case):
     B = np.random.default_rng(6).normal(size=(6, 3))
     wanted = [np.corrcoef(Z @ B[:, j], Z @ T[:, j])[0, 1] for j in range(3)]
     assert measure_matrix(R, T[:, :3], anchors=B).fidelity == pytest.approx(wanted, abs=1e-12)
+
+
+def test_shapes_that_do_not_fit():
+    for T, anchors in ((np.eye(2), None), (np.ones((3, 2)), None), (np.eye(3), np.ones((3, 2)))):
+        with pytest.raises(InvalidArgumentError, match=r"T must have the shape \(3, [23]\)"):
+            measure_matrix(np.eye(3), T, anchors=anchors)
 
 
 def test_vif_is_infinite_where_others_determine_a_variable():

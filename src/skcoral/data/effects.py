@@ -26,6 +26,7 @@ from skcoral.core.validation import check_names
 from skcoral.data.correlation import CorrelationEstimate, check_usable, sample_correlation
 from skcoral.data.moments import Moments
 from skcoral.data.wide import RowMoments
+from skcoral.exceptions import InvalidArgumentError
 
 _ROUNDING = 1e-9  # fidelities of outputs that bind at the same floor differ by less
 _HEADLINE = (
@@ -190,8 +191,22 @@ def measure_matrix(
 ) -> Measured:
     """The effect of ``T`` on rows with the correlation matrix ``R``.
 
-    The columns of ``T`` need not have unit variance for this ``R``. The fields ``rows_used``,
-    ``rows_given`` and ``weighted`` may be given.
+    Parameters
+    ----------
+    R : array-like of shape (p, p)
+        Correlation matrix of the variables.
+    T : array-like of shape (p, k)
+        Transformation of standardised rows; outputs need not have unit variance.
+    names : sequence of str, optional
+        The outputs.
+    anchors : array-like of shape (p, k), optional
+        Composites that the outputs are anchored to; without them output j belongs to variable j.
+    **how
+        ``rows_used``, ``rows_given`` and ``weighted`` of the result.
+
+    Returns
+    -------
+    Measured
 
     Examples
     --------
@@ -200,9 +215,14 @@ def measure_matrix(
     ([1.0, 1.0], 0.6, 1.5625)
     """
     R, T = np.asarray(R, dtype=np.float64), np.asarray(T, dtype=np.float64)
+    B = np.eye(len(R)) if anchors is None else np.asarray(anchors, dtype=np.float64)
+    if T.shape != B.shape:
+        raise InvalidArgumentError(
+            f"T must have the shape {B.shape}, rows for variables and columns for outputs; "
+            f"got {T.shape}."
+        )
     G = T.T @ R @ T
     unit = T / np.sqrt(np.diag(G))
-    B = np.eye(len(R)) if anchors is None else anchors
     RB = R if anchors is None else R @ B
     fidelity = column_dots(RB, unit) / np.sqrt(column_dots(RB, B))
     labels = check_names(names, len(G))
