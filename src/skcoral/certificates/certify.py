@@ -65,16 +65,16 @@ def certify(problem: Problem, solution: Solution) -> Decorrelation:
     return replace(result, R=R if dense else None)
 
 
-def certify_threshold(found: Threshold) -> Threshold:
+def certify_threshold(result: Threshold) -> Threshold:
     """Return a threshold; warn where its ends are apart."""
-    if found.status != "optimal" and found.rank == len(found.names):
+    if result.status != "optimal" and result.rank == len(result.names):
         warn(
-            f"The threshold lies between {found.lower:.9g} and {found.upper:.9g}: the gap of "
-            f"{found.gap:.1e} is wider than tol={found.tol:.1e} after {found.n_iter} steps. "
+            f"The threshold lies between {result.lower:.9g} and {result.upper:.9g}: the gap of "
+            f"{result.gap:.1e} is wider than tol={result.tol:.1e} after {result.n_iter} steps. "
             "Both ends are valid; nearly collinear variables widen the gap by rounding.",
             NotCertifiedWarning,
         )
-    return found
+    return result
 
 
 def certify_frontier(curve: Frontier) -> Frontier:
@@ -191,7 +191,7 @@ def _with_known_prices(result: RestrictedDecorrelation, R: Array) -> Decorrelati
     """Withdraw prices that do not follow from the slope of the criterion at T."""
     ledger = Ledger(result, R, None, Floats())
     with suppress(CertificateError):  # R is too nearly singular to say
-        claim_support(ledger, result, R)
+        claim_support(ledger)
         if all(claim.holds for claim in ledger.claims if claim.name != "support"):
             return result
     unknown = np.full(len(result.names), np.nan)
@@ -204,26 +204,26 @@ def _warn(result: Decorrelation) -> None:
     if result.certificate.is_exact and result.status == "not_converged":
         size = criteria.value("worst", result.correlation)
         told = (
-            f"the outputs are uncorrelated only to {size:.1e} (wanted: {EXACT_TOL:.0e}): the "
+            f"The outputs are uncorrelated only to {size:.1e} (wanted: {EXACT_TOL:.0e}): the "
             "variables are too nearly collinear for double precision. Drop one of them or shrink R "
             "explicitly."
         )
     elif result.certificate.is_exact:
         told = (
-            "the outputs are uncorrelated and every floor is met, but these were not proved to be "
+            "The outputs are uncorrelated and every floor is met, but these were not proved to be "
             f"the largest fidelities after {result.n_iter} steps; a larger max_iter may help, "
             f"{digits}."
         )
     elif not isinstance(goal, Floors) and goal.rho_upper - result.rho_min.max() > OPTIMAL_GAP:
         floor = float(result.rho_min.max())
         told = (
-            f"every variable keeps {floor:.9g} within the limit, but only floors above "
+            f"Every variable keeps {floor:.9g} within the limit, but only floors above "
             f"{goal.rho_upper:.9g} are proved to exceed it: a gap of {goal.rho_upper - floor:.2e} "
             f"is open."
         )
     else:
         told = (
-            f"the residual correlation {result.objective:.9g} ({result.criterion}) is attained, "
+            f"The residual correlation {result.objective:.9g} ({result.criterion}) is attained, "
             f"but only {result.lower_bound:.9g} is proved to be the least: a gap of "
             f"{result.gap:.2e} is open after {result.n_iter} steps"
         )
@@ -231,4 +231,4 @@ def _warn(result: Decorrelation) -> None:
             told += f" for this matrix of rank {result.rank}."
         else:
             told += f"; a larger max_iter may close it, {digits}, or floors are next to one."
-    warn(told[0].upper() + told[1:], NotCertifiedWarning)
+    warn(told, NotCertifiedWarning)

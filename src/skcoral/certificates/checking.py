@@ -113,6 +113,5 @@ def _checked(result: Any, R: Array | None, factor: Array | None, arithmetic: Ari
             composites = getattr(result, "anchors", None) is not None
             check_definite(arithmetic, R, slack=FACTOR_TOL if composites else 0.0)
         judge: Any = check_threshold if isinstance(result, Threshold) else check_decorrelation
-        ledger, lower, upper = judge(result, R, factor, arithmetic)
-        verdict: Check = ledger.verdict(lower, upper)
+        verdict: Check = judge(result, R, factor, arithmetic)
         return verdict

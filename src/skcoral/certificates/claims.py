@@ -27,7 +27,7 @@ from skcoral.certificates.evaluation import (
     left_open,
     prices_of,
 )
-from skcoral.certificates.ledger import Ledger
+from skcoral.certificates.ledger import Check, Ledger
 from skcoral.certificates.reading import VIF_PARTS, anchors_and_weights, dual_parts
 from skcoral.core import criteria
 from skcoral.core import tolerances as tol
@@ -41,11 +41,8 @@ _ON_RIM = 1e-7  # a floor binds if the fidelity is no further above it
 
 def check_decorrelation(
     result: Decorrelation, R: Array | None, factor: Array | None, arithmetic: Arithmetic
-) -> tuple[Ledger, float, float]:
-    """Judge every claim of a decorrelation of ``R``, or of the matrix with this factor.
-
-    Also returns the bound and the residual.
-    """
+) -> Check:
+    """Judge every claim of a decorrelation of ``R``, or of the matrix with this factor."""
     of_rank = "rank" in result.certificate.info
     if result.anchors is not None and of_rank:
         raise CertificateError("a rank below p is not combined with anchors.")
@@ -58,7 +55,7 @@ def check_decorrelation(
     bound = claims.of_bound()
     if result.R is not None and R is not None:
         claims.within("R", np.abs(result.R - R).max(), tol.BOUND_TOL)
-    return claims, max(float(bound.lower), 0.0), float(claims.attained.residual.upper)
+    return claims.verdict(max(float(bound.lower), 0.0), float(claims.attained.residual.upper))
 
 
 def _in_factor_space(
@@ -79,7 +76,6 @@ class _Claims(Ledger):
     """The claims of one result."""
 
     result: Decorrelation
-    R: Any  # None where everything is judged through the factor
     attained: Any
 
     def __init__(
@@ -98,15 +94,15 @@ class _Claims(Ledger):
 
     def of_bound(self) -> Enclosure:
         """The claims that depend on the inequality; return the lower bound."""
-        result, R, attained = self.result, self.R, self.attained
+        result, attained = self.result, self.attained
         if isinstance(result.goal, VifLimit):
-            self.limit(result.goal, R)
+            self.limit(result.goal)
         if result.certificate.is_exact:
-            self.exact(R)
+            self.exact()
             return exactly(0.0)
         if isinstance(result, RestrictedDecorrelation):
-            return self.support(result, R)
-        proved, near = evaluate(result, attained, R, self.arithmetic), (tol.REPORTED_TOL, 0.0)
+            return self.support()
+        proved, near = evaluate(result, attained, self.R, self.arithmetic), (tol.REPORTED_TOL, 0.0)
         if self.A is not None:
             near = tol.PRICE_TOL, tol.PRICE_TOL
         self.bound(proved)
@@ -114,7 +110,7 @@ class _Claims(Ledger):
         self.claim_prices(prices, 0.5 * proved.slopes, near)
         return proved.bound
 
-    def limit(self, goal: VifLimit, R: Array) -> None:
+    def limit(self, goal: VifLimit) -> None:
         """A limit on the VIF: that it is kept, and the bound on the common floor within it.
 
         A VIF is compared by its reciprocal, the share of a variance that the other outputs leave.
@@ -155,20 +151,20 @@ class _Claims(Ledger):
         self.within("correlation", attained.misreported, tol.REPORTED_TOL)
         self.within("objective", (attained.residual - result.objective).size(), self.close)
 
-    def support(self, result: RestrictedDecorrelation, R: Array) -> Enclosure:
+    def support(self) -> Enclosure:
         """The bound on a support, its zeros and prices."""
         worst = self.attained.worst
-        claim_support(self, result, R)
-        proved = evaluate(result, self.attained, R, self.arithmetic)
+        claim_support(self)
+        proved = evaluate(self.result, self.attained, self.R, self.arithmetic)
         bound = proved.bound
-        if result.status == "exact" or worst <= 0.5 * tol.EXACT_TOL:
+        if self.result.status == "exact" or worst <= 0.5 * tol.EXACT_TOL:
             self.order(bound)
             self.claim_status("exact", worst / tol.EXACT_TOL)
         else:
             self.bound(proved)
         return bound
 
-    def exact(self, R: Array) -> None:
+    def exact(self) -> None:
         """No residual, and the largest fidelities."""
         result, worst = self.result, self.attained.worst
         parts = ("weights", "S") if "S" in self.arrays else ("mean_weights", "mean_S")
@@ -226,26 +222,26 @@ class _Claims(Ledger):
         self.common_floor("budget")
 
 
-def claim_support(ledger: Ledger, result: RestrictedDecorrelation, R: Array) -> None:
+def claim_support(ledger: Ledger) -> None:
     """Zeros off the support, and prices that follow from the slope of the criterion."""
+    result = ledger.result
     if result.pair_weights is not None:
         raise CertificateError("a support is not combined with pair weights.")
-    given = result.certificate.arrays["support"], result.rho_min, R, result.anchors
+    given = result.certificate.arrays["support"], result.rho_min, ledger.R, result.anchors
     columns = proved_columns(*given, ledger.arithmetic).columns
     mask, X = np.zeros(result.T.shape, dtype=np.bool_), np.zeros(result.T.shape)
     for j, one in enumerate(columns):
         mask[one.sources, j], X[one.sources, j] = True, one.anchor
     ledger.claim("support", not np.any(result.T[~mask]), "T is not zero off it")
-    _claim_prices(ledger, result, R, X, np.array([one.reach for one in columns]))
+    _claim_prices(ledger, X, np.array([one.reach for one in columns]))
 
 
-def _claim_prices(
-    ledger: Ledger, result: RestrictedDecorrelation, R: Array, X: Array, reach: Array
-) -> None:
+def _claim_prices(ledger: Ledger, X: Array, reach: Array) -> None:
     """Prices are the multipliers of the floors at T, or said not to be known (NaN).
 
     ``X`` are the anchors as their supports see them.
     """
+    result, R = ledger.result, ledger.R
     k, wide = len(result.names), result.support.sum(axis=0) > 1
     slope = part(result.certificate.arrays, "slope", k, k)
     if np.isnan(result.prices).all() and np.isnan(result.weights).all():
@@ -284,30 +280,23 @@ _Sides = tuple[Enclosure, Enclosure, Enclosure, float]
 
 def check_threshold(
     result: Threshold, R: Array | None, factor: Array | None, arithmetic: Arithmetic
-) -> tuple[Ledger, float, float]:
-    """Judge every claim of a threshold of ``R``, or of the matrix with this factor.
-
-    Also returns both bounds.
-    """
+) -> Check:
+    """Judge every claim of a threshold of ``R``, or of the matrix with this factor."""
     arrays = dual_parts(result)
     ledger = Ledger(result, R, factor, arithmetic)
-    if "factor" in arrays:
-        fidelity, lower, upper, over = _low_rank(ledger, result, arithmetic)
-    elif R is not None:
-        fidelity, lower, upper, over = _full_rank(ledger, result, R, arithmetic)
-    else:
-        raise CertificateError("this result is judged with R itself.")
+    both_ends = _low_rank if "factor" in arrays else _full_rank
+    fidelity, lower, upper, over = both_ends(ledger, result)
     ledger.within("fidelity", (fidelity - result.fidelity).size(), tol.REPORTED_TOL)
     _claim_bounds(ledger, result, lower, upper, over)
     same = np.array_equal(result.weights, arrays["weights"])
     ledger.claim("weights", same, "they are not those of the certificate")
-    return ledger, float(lower.lower), float(upper.upper)
+    return ledger.verdict(float(lower.lower), float(upper.upper))
 
 
-def _full_rank(ledger: Ledger, result: Threshold, R: Array, arithmetic: Arithmetic) -> _Sides:
+def _full_rank(ledger: Ledger, result: Threshold) -> _Sides:
     """Both ends of ρ★."""
-    p, arrays = len(R), result.certificate.arrays
-    outputs = Outputs(result.T, np.eye(p), np.full(p, result.lower), R, arithmetic)
+    p, arrays, given = len(result.T), result.certificate.arrays, (ledger.R, ledger.arithmetic)
+    outputs = Outputs(result.T, np.eye(p), np.full(p, result.lower), *given)
     defect = outputs.defect.square().total().sqrt()
     ledger.within("uncorrelated", defect.upper, tol.EXACT_TOL)
     # T (TᵀRT)^{-1/2} decorrelates exactly, and its fidelities are this far from those of T at most.
@@ -325,9 +314,9 @@ def _full_rank(ledger: Ledger, result: Threshold, R: Array, arithmetic: Arithmet
     return outputs.fidelity, lower, upper, tol.BOUND_TOL
 
 
-def _low_rank(ledger: Ledger, result: Threshold, arithmetic: Arithmetic) -> _Sides:
+def _low_rank(ledger: Ledger, result: Threshold) -> _Sides:
     """Both ends of the largest common floor at the least residual of the rank."""
-    A = ledger.claim_factor()
+    A, arithmetic = ledger.claim_factor(), ledger.arithmetic
     ledger.claim_rank()
     r, p = A.shape
     outputs = FactorOutputs(result.T, A, arithmetic)

@@ -60,11 +60,11 @@ def unsealed(data: bytes | str, kind: str, version: int, parts: set[str]) -> dic
     if not isinstance(envelope, dict) or envelope.get("format") != kind:
         came = envelope.get("format") if isinstance(envelope, dict) else type(envelope).__name__
         raise ValueError(f"not a {kind} file (its format is {str(came)[:60]!r})")
-    found = envelope.get("version")
-    if type(found) is not int or found != version:
+    written = envelope.get("version")
+    if type(written) is not int or written != version:
         raise ValueError(
-            f"format version {str(found)[:60]}, and this release reads version {version}: make the "
-            "file again, or use the release that wrote it"
+            f"format version {str(written)[:60]}, and this release reads version {version}: "
+            "make the file again, or use the release that wrote it"
         )
     content = envelope.get("content")
     if set(envelope) != {"format", "version", "checksum", "content"} or not (
@@ -88,10 +88,10 @@ def _no_constant(name: str) -> float:
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Refuse a key that is given twice: readers would differ on which one counts."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
         raise ValueError("a key is given twice")
-    return found
+    return entries
 
 
 class Codec:
@@ -139,11 +139,11 @@ class Codec:
 
     def decode(self, value: Any, kind: Any = object) -> Any:
         """Rebuild a value that was encoded; ``kind`` is the type that it must have."""
-        found = self._decoded(value)
-        if not isinstance(found, kind):
+        decoded = self._decoded(value)
+        if not isinstance(decoded, kind):
             wanted = getattr(kind, "__name__", str(kind))
-            raise ValueError(f"a {wanted} is expected, a {type(found).__name__} is there")
-        return found
+            raise ValueError(f"a {wanted} is expected, a {type(decoded).__name__} is there")
+        return decoded
 
     def _decoded(self, value: Any) -> Any:
         if isinstance(value, list):

@@ -28,7 +28,7 @@ class Claim:
     holds : bool
         Whether it is certainly true, rounding included.
     problem : str
-        What was found instead; empty if it holds.
+        What is true instead; empty if it holds.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Check:
-    """What a re-check found.
+    """The verdict on a result.
 
     Attributes
     ----------
@@ -68,8 +68,8 @@ class Check:
     >>> from skcoral import threshold
     >>> from skcoral.certificates import check
     >>> R = [[1.0, 0.8], [0.8, 1.0]]
-    >>> found = check(threshold(R), R)
-    >>> found.passed, found.problems
+    >>> verdict = check(threshold(R), R)
+    >>> verdict.passed, verdict.problems
     (True, ())
     """
 
@@ -94,19 +94,21 @@ class Check:
 class Ledger:
     """Collects claims about a result, each with the words for it if it does not hold."""
 
+    R: Any  # None where everything is judged through the factor
+
     def __init__(self, result: Any, R: Array | None, factor: Array | None, arithmetic: Arithmetic):
         self.result, self.R, self.factor, self.arithmetic = result, R, factor, arithmetic
         self.claims: list[Claim] = []
 
-    def claim(self, name: str, holds: object, found: str) -> None:
+    def claim(self, name: str, holds: object, instead: str) -> None:
         """Note a claim; what is not certainly true does not hold."""
         certain = bool(holds)
-        self.claims.append(Claim(name, certain, "" if certain else f"{name}: {found}"))
+        self.claims.append(Claim(name, certain, "" if certain else f"{name}: {instead}"))
 
     def within(self, name: str, off: Any, tolerance: float, where: str = "") -> None:
         """Note that no entry of ``off`` exceeds the tolerance."""
-        found = f"off by {float(np.max(off)):.1e}, and {tolerance:.1e} is allowed{where}"
-        self.claim(name, np.all(off <= tolerance), found)
+        instead = f"off by {float(np.max(off)):.1e}, and {tolerance:.1e} is allowed{where}"
+        self.claim(name, np.all(off <= tolerance), instead)
 
     def claim_status(self, best: str, left: float) -> None:
         """The status follows from what is left open, relative to what ``best`` allows.
@@ -114,10 +116,10 @@ class Ledger:
         Between a half and the whole of that, ``best`` and the words for an open gap are all true.
         """
         status = self.result.status
-        found = f"{status!r}, with {left:.2g} of what {best!r} leaves open"
+        instead = f"{status!r}, but what is open is {left:.2g} times what {best!r} allows"
         certified = status in ("exact", "optimal")
         holds = status == best and left <= 1.0 if certified else left > 0.5
-        self.claim("status", holds, found)
+        self.claim("status", holds, instead)
 
     def claim_prices(
         self,
@@ -139,7 +141,7 @@ class Ledger:
             self.claim(name, not len(wrong), f"{told} do not follow from the certificate")
 
     def verdict(self, lower: float, upper: float) -> Check:
-        """Close the list."""
+        """The claims with the two numbers that they stand on."""
         problems = tuple(claim.problem for claim in self.claims if not claim.holds)
         rigorous = self.arithmetic.rigorous
         return Check(not problems, lower, upper, problems, rigorous, tuple(self.claims))
@@ -173,4 +175,8 @@ class Ledger:
         inside = enclosed(A, A.T, minus=_COUNTS * values[-1] * np.eye(len(A)))
         proof = definite(self.arithmetic, *inside.spread(symmetric=True))
         fits = size <= FACTOR_TOL * len(R) and proof is not None
-        self.claim("rank", fits, f"R has not {rank} directions, {size:.1e} is left beside them")
+        self.claim(
+            "rank",
+            fits,
+            f"the rank of R is not {rank}: {size:.1e} is left beside so many directions",
+        )

@@ -178,8 +178,6 @@ def check_fields(result: Threshold | Decorrelation, p: int) -> None:
     for name, declared, value in _fields(result):
         what = f"`{name}`"
         check_type(what, declared, value)
-        if declared == "float":
-            number(value, what)
         if name in _SHAPES and value is not None:
             shape = tuple(size[letter] for letter in _SHAPES[name])
             if not isinstance(value, LowRankTransform | FactoredCorrelation):
