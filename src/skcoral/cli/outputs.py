@@ -20,14 +20,14 @@ def check_output(output: str | None, *, as_json: bool = False) -> None:
     """Refuse an output that cannot be written, before anything is done."""
     if output == "-" and as_json:
         raise UsageError(
-            "--json and '-o -' both want standard output.\nWrite the table to a file instead."
+            "--json and '-o -' both write to standard output.\nWrite the table to a file instead."
         )
     if output is not None and output != "-":
         output_format(output)
 
 
 def check_ending(
-    path: Path | None, endings: Sequence[str], what: str, remedy: str = "Choose such a name."
+    path: Path | None, endings: Sequence[str], what: str, remedy: str = "Choose a name that does."
 ) -> None:
     """Refuse a name whose ending does not tell how ``what`` is to be written."""
     if path is not None and path.suffix.lower() not in endings:

@@ -199,7 +199,7 @@ COMMANDS = {
         _ON_SCREEN | {"--model": {"required": True, "help": "Made by 'coral fit --model'."}},
     ),
     "frontier": _Command(
-        "Compute what floors cost. They run from ρ★ to 1, or are those given; each point is "
+        "Compute what each floor costs. Floors run from ρ★ to 1, or are those given; each point is "
         "certified.",
         "data.csv --plot frontier.png --csv frontier.csv",
         (*_WITHOUT_TARGET, "--rho-min", "--criterion", "--plot", "--csv", "--force"),

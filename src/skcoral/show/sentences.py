@@ -80,13 +80,12 @@ def goal(result: Decorrelation) -> str:
     if not isinstance(asked, Budget | VifLimit):
         return ""
     if result.min_fidelity >= 1.0 - 1e-12:
-        within = (
-            f"no VIF exceeds {asked.max_vif:g}"
-            if isinstance(asked, VifLimit)
-            else f"the {CRITERIA[result.criterion]} is at most {asked.budget:g}"
-        )
+        if isinstance(asked, VifLimit):
+            within = f"No VIF exceeds {asked.max_vif:g}"
+        else:
+            within = f"The {CRITERIA[result.criterion]} is at most {asked.budget:g}"
         unchanged = "" if result.anchors is not None else ": nothing was changed"
-        return f"At a floor of 1 {within} already{unchanged}."
+        return f"{within} even at a floor of 1{unchanged}."
     if isinstance(asked, VifLimit):
         return ""
     known, proved = "", "proved"
@@ -290,7 +289,7 @@ def _claim(result: Decorrelation) -> str:
     stopped = "the solver stopped early" if result.status == "not_converged" else "best found"
     return (
         f"the {measure} is {result.objective:.6g} ({stopped}){_closeness(result.objective, bound)} "
-        f"no transformation allowed here can have less than {bound:.6g}"
+        f"no transformation under the same conditions has less than {bound:.6g}"
     )
 
 

@@ -96,9 +96,13 @@ class ConfidentFloors(Drawn, Frozen):
     def sentence(self) -> str:
         """What is promised for the population, what it costs, and its limits, in words."""
         asked = self.rho_min[self.rho_min > 0.0]
-        level = f"at least {asked[0]:g}" if np.ptp(asked) < 1e-12 else "at least the floors asked"
+        level = (
+            f"at least {asked[0]:g}" if np.ptp(asked) < 1e-12 else "at least the floors asked for"
+        )
         if (self.lower < self.rho_min - 1e-4).any():
-            level = f"at least {rounded_down(float(self.lower.min()), 3):.3f} (below a floor asked)"
+            level = (
+                f"at least {rounded_down(float(self.lower.min()), 3):.3f} (below a floor asked for)"
+            )
         raised = [f"{end(self.floors[self.rho_min > 0.0]):.4f}" for end in (np.min, np.max)]
         span = raised[0] if raised[0] == raised[1] else f"between {raised[0]} and {raised[1]}"
         left, plain = (short(value, EXACT_TOL) for value in (self.objective, self.objective_plain))

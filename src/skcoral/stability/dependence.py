@@ -118,8 +118,8 @@ def read_dependence(
         instead = " Without groups, single rows count as independent." if groups is not None else ""
         instead = " Choose shorter blocks, or 'auto'." if length is not None else instead
         raise InvalidArgumentError(
-            f"{known.noun} {'is' if known.n_units == 1 else 'are'} too few to say anything about "
-            f"others: at least {FEWEST_UNITS} are needed.{instead}"
+            f"{known.noun} {'is' if known.n_units == 1 else 'are'} too few to estimate an error "
+            f"from: at least {FEWEST_UNITS} are needed.{instead}"
         )
     return known
 
