@@ -23,7 +23,7 @@ from skcoral.core.display import printable
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.tables.arrow_arrays import float_array, plain_cells, text_array
 from skcoral.tables.reading import format_of_name
-from skcoral.tables.table import Format, Table
+from skcoral.tables.table import BATCH_CELLS, Format, Table
 
 #: Characters that XML lacks or changes, and the beginning of what looks like the escape of one.
 _NOT_IN_XML = re.compile(
@@ -31,8 +31,6 @@ _NOT_IN_XML = re.compile(
 )
 #: Characters of written numbers; one that separates cells makes quotes necessary.
 _IN_NUMBERS = "0123456789+-.,einf"
-#: Cells of text that are put together at once: some hundred megabytes.
-_CELLS_AT_ONCE = 2**22
 _EXCEL_ROWS = 1_048_576
 _EXCEL_TEXT = 32_767
 #: What a sheet holds besides text; anything else is written as text.
@@ -99,9 +97,10 @@ def write_matrix(
     corner = "source"
     while corner in columns:
         corner += "_"
-    names = [corner, *columns]
-    writer = table_writer(stream, names, path=path, like=like)
-    writer.write([list(rows), *np.asarray(values, dtype=np.float64).T])
+    writer = table_writer(stream, [corner, *columns], path=path, like=like)
+    step = max(1, BATCH_CELLS // len(columns))
+    for part in (slice(first, first + step) for first in range(0, len(rows), step)):
+        writer.write([list(rows[part]), *np.asarray(values[part], dtype=np.float64).T])
     writer.close()
 
 
@@ -137,22 +136,16 @@ class _TextWriter:
         self._stream, self._separator, self._decimal = stream, separator, decimal
         # A gzip file without a time stamp: the same table gives the same bytes.
         self._packer = zlib.compressobj(6, wbits=31) if is_packed else None
-        self._encoding = encoding
         # Marks of encodings stand at the beginning only.
         self._encoder = codecs.getincrementalencoder(encoding)()
         # A lone carriage return ends a line for most readers; a byte order mark may be lost.
         self._special = f'[{re.escape(separator)}"\r\n]|^\ufeff'
-        header = self._texts(list(names)).to_pylist()
-        self._put((separator.join(header) or '""') + "\n")
+        self.write([[name] for name in names])
 
     def write(self, columns: Sequence[Any]) -> None:
-        step = max(1, _CELLS_AT_ONCE // len(columns))
-        for first in range(0, len(columns[0]), step):
-            self._write([column[first : first + step] for column in columns])
-        self._stream.flush()
-
-    def _write(self, columns: Sequence[Any]) -> None:
         n = len(columns[0])
+        if n == 0:
+            return
         arrays = [j for j, column in enumerate(columns) if isinstance(column, np.ndarray)]
         floats = [j for j in arrays if columns[j].dtype.kind == "f"]  # counts stay whole numbers
         made = {}
@@ -164,20 +157,16 @@ class _TextWriter:
         if not texts:  # an empty line is no row
             last = pc.if_else(pc.equal(last, empty), text_array(['""'])[0], last)
         ended = pc.binary_join_element_wise(last, empty, end)
-        self._put(pc.binary_join_element_wise(*texts, ended, mark).buffers()[2])
-
-    def _put(self, lines: Any) -> None:
-        """Write lines in the encoding of the file; they are bytes of UTF-8, or text."""
-        if isinstance(lines, str) or self._encoding != "utf-8":
-            text = lines if isinstance(lines, str) else lines.to_pybytes().decode()
-            try:
-                lines = self._encoder.encode(text)
-            except UnicodeEncodeError as error:
-                raise InvalidTableError(
-                    f"{text[error.start]!r} cannot be written in {self._encoding}, the encoding of "
-                    "the table.\nWrite .parquet or .xlsx instead, or save the table as UTF-8."
-                ) from error
-        self._stream.write(lines if self._packer is None else self._packer.compress(lines))
+        text = pc.binary_join_element_wise(*texts, ended, mark).buffers()[2].to_pybytes().decode()
+        try:
+            data = self._encoder.encode(text)
+        except UnicodeEncodeError as error:
+            raise InvalidTableError(
+                f"{text[error.start]!r} cannot be written in {error.encoding}, the encoding of the "
+                "table.\nWrite .parquet or .xlsx instead, or save the table as UTF-8."
+            ) from error
+        self._stream.write(data if self._packer is None else self._packer.compress(data))
+        self._stream.flush()
 
     def _texts(self, column: Any) -> Any:
         """The cells of a column as they are written."""
