@@ -75,7 +75,7 @@ def open_text(
         skipped=reader.skipped,
         recognised=dialect.recognised,
         header_at=reader.header_line,
-        units_at=reader.units_line if dialect.has_units else None,
+        units_at=reader.units_at,
     )
 
 
@@ -85,11 +85,8 @@ class _Reader:
     def __init__(self, source: Source, first: bytes, dialect: Dialect, limits: Limits) -> None:
         self.source, self.label, self.dialect, self.limits = source, source.label, dialect, limits
         self.names: list[str] = []
+        self.units_at: int | None = None
         self.skipped: list[tuple[int, str]] = []
-        self._read_header(first)
-
-    def _read_header(self, first: bytes) -> None:
-        """Read the names, and find where the rows begin."""
         with contextlib.closing(self._records(io.BytesIO(first))) as every:
             records = filter(itemgetter(1), every)  # not the blank ones
             self.header_line, cells, text = next(islice(records, self.dialect.header, None))
@@ -97,17 +94,28 @@ class _Reader:
             self.names = [cell.strip() for cell in cells]
             while len(self.names) > 1 and not self.names[-1]:
                 self.names.pop()  # lines that end with a separator
-            self.units_line = 0
+            self._check_names()
             if self.dialect.has_units:
-                self.units_line, _, text = next(records)
-            last_line = max(self.header_line, self.units_line)
-            self._n_above = last_line + len(LINE.findall(text)) - 1
-            _check_header(self.label, self.names, self.dialect.separator, self.header_line)
+                self.units_at, _, text = next(records)
+            self._n_above = (self.units_at or self.header_line) + len(LINE.findall(text)) - 1
             widths = [len(cells)]
             with contextlib.suppress(InvalidTableError):  # told when the rows are read
                 widths.extend(len(row) for _, row, _ in islice(every, LOOKED_AT) if row)
         # Under a header without it, lines may end with a separator; such columns must be empty.
         self._width = max(widths[0], mode(widths))
+
+    def _check_names(self) -> None:
+        names, where = self.names, f"{self.label}: line {self.header_line}"
+        if "" in (names[1:] or names):  # the first may be that of row labels
+            nameless = len(names) - names[::-1].index("")
+            raise InvalidTableError(
+                f"{where}: column {nameless} has no name.\nGive every column a name."
+            )
+        if len(names) > 1 and all(map(is_number, names)):
+            raise InvalidTableError(
+                f"{where}: the header holds numbers ({self.dialect.separator.join(names[:3])} …), "
+                "not names.\nPut a line with the columns' names on top."
+            )
 
     def _records(self, binary: Any, first: int = 1) -> Generator[_Record]:
         """The records from the line ``first`` on, which starts one."""
@@ -311,16 +319,3 @@ class _Bounded(io.RawIOBase):
 def _n_bytes(columns: Sequence[Any]) -> Any:
     """How much text each row has."""
     return sum(np.from_dlpack(pc.binary_length(column)) for column in columns)
-
-
-def _check_header(label: str, names: list[str], separator: str, line: int) -> None:
-    if "" in (names[1:] or names):  # the first may be that of row labels
-        raise InvalidTableError(
-            f"{label}: line {line}: column {len(names) - names[::-1].index('')} has no name.\n"
-            "Give every column a name."
-        )
-    if len(names) > 1 and all(is_number(name) for name in names):
-        raise InvalidTableError(
-            f"{label}: line {line}: the header holds numbers ({separator.join(names[:3])} …), not "
-            "names.\nPut a line with the columns' names on top."
-        )
