@@ -1,6 +1,5 @@
 """The command on failing machines and hostile input: messages, exit statuses, no leftovers."""
 
-import csv
 import io
 import json
 import os
@@ -62,19 +61,6 @@ def folder(tmp_path):
 
 def left(folder):
     return sorted(path.name for path in folder.iterdir() if path.name != "table.csv")
-
-
-def test_records_in_are_records_out(coral, tmp_path):
-    """A carriage return in a quoted cell must not become the end of a record."""
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(60, 2)).tolist()
-    text = "x,y,note\n" + "".join(f'{a!r},{b!r},"one\rtwo {i}"\n' for i, (a, b) in enumerate(rows))
-    (tmp_path / "in.csv").write_bytes(text.encode())
-    assert coral("fit", "in.csv", "-o", "out.csv", cwd=tmp_path).returncode == 0
-    with (tmp_path / "out.csv").open(newline="") as stream:
-        out = list(csv.reader(stream))
-    assert len(out) == 61
-    assert [row[2] for row in out[1:]] == [f"one\rtwo {i}" for i in range(60)]
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "xlsx", "parquet"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from skcoral.tables.columns import profile
-from skcoral.tables.notes import reading_notes
 from skcoral.tables.reading import open_table
 
 
@@ -20,13 +19,3 @@ def test_long_codes_are_equal_only_in_the_digits_of_a_float():
     content = profile(open_table(text.encode(), name="t.csv"))
     assert "first 15 digits" in content.column("code").constant
     assert content.column("a").constant == ""
-
-
-def test_a_column_named_weight_is_pointed_out():
-    text = "weight,height,x\n" + "".join(
-        f"{60.5 + i},{1.6 + i % 3},{i * i % 7}\n" for i in range(12)
-    )
-    table = open_table(text.encode(), name="t.csv")
-    notes = reading_notes(table, profile(table), table.names)
-    (note,) = [note for note in notes if "weights the rows" in note]
-    assert note.startswith("weight ")

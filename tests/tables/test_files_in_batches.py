@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.exceptions import InvalidTableError
 from skcoral.tables import open_table
 
 
@@ -44,7 +44,5 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 def test_a_table_is_one_file(tmp_path):
     with pytest.raises(InvalidTableError, match="directory"):
         open_table(tmp_path)
-    with pytest.raises(InvalidArgumentError, match="list"):
-        open_table([tmp_path / "table.csv"])
     with pytest.raises(InvalidTableError, match=r"nowhere\.parquet"):
         open_table(tmp_path / "nowhere.parquet")

@@ -4,10 +4,7 @@ import codecs
 import gzip
 import io
 import re
-import signal
 import string
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -115,38 +112,3 @@ def test_a_mark_before_what_is_not_utf_8_can_be_written_back():
         writer.write(batch.columns)
     writer.close()
     assert stream.getvalue() == data
-
-
-def content(folder):
-    return {path.name: path.read_text() for path in folder.iterdir()}
-
-
-NEW = {"a": "new a", "b": "new b", "c": "new c"}
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_between_two_renames_waits(tmp_path, number):
-    """The process is told to stop while the second of three files is put in place."""
-    script = f"""
-import os, signal, sys
-from pathlib import Path
-from skcoral.core.files import Outputs
-signal.signal(signal.SIGINT, signal.default_int_handler)
-signal.signal({int(number)}, lambda *_: sys.exit(7))
-replace, calls = Path.replace, []
-def told(self, target):
-    calls.append(target)
-    if len(calls) == 2:
-        os.kill(os.getpid(), {int(number)})
-    return replace(self, target)
-Path.replace = told
-with Outputs(force=True) as outputs:
-    for name in "abc":
-        outputs.write_text(Path(name), "new " + name)
-    outputs.commit()
-"""
-    for name in "ab":
-        (tmp_path / name).write_text(f"old {name}")
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, timeout=60, check=False)
-    assert done.returncode == 7
-    assert content(tmp_path) == NEW

@@ -30,7 +30,6 @@ from skcoral.tables.cells import (
 )
 from skcoral.tables.columns import profile, select_variables
 from skcoral.tables.dialect import is_note
-from skcoral.tables.notes import reading_notes
 from skcoral.tables.reading import open_table, sheet_names
 from skcoral.tables.table import complete_rows
 from workbooks import saved, workbook, zipped
@@ -119,14 +118,6 @@ def test_batches_of_any_size_are_the_same_table(tmp_path, monkeypatch, block):
         assert fractions[-1] == 1.0
 
 
-def test_cells_stay_as_they_came():
-    table = open_table(b'id,when,x,y\n007,2020-01-01,1.50,3\n" 08","a ""b"", c",2,4\n')
-    batch = next(table.batches())
-    assert plain_cells(batch.columns[0]) == ["007", " 08"]
-    assert plain_cells(batch.columns[1]) == ["2020-01-01", 'a "b", c']
-    assert plain_cells(batch.columns[2]) == ["1.50", "2"]
-
-
 def test_what_is_a_number_and_what_is_not():
     values, wrong = to_numbers(["1", " -2.5e-3 ", "+4", ".5", "1e400", "NA"])
     assert values[:5].tolist() == [1.0, -2.5e-3, 4.0, 0.5, np.inf]
@@ -167,19 +158,6 @@ def test_marks_that_people_write_are_left_out_and_counted(
         assert not wrong.any()
         assert {mark: n for (kind, mark), n in found.items() if kind == LEFT_OUT[3]} == thousands
         assert {mark: n for (kind, mark), n in found.items() if kind == LEFT_OUT[2]} == signs
-
-
-def test_percent_and_currency_columns_are_variables_and_the_answer_says_so():
-    text = "who;share;price;n\na;12.5%;$7,440;1,660\nb;3%;$90;2,048\nc;7%;$1,001;12\n"
-    table = open_table(text.encode(), name="t.csv")
-    content = profile(table)
-    assert variables(table, content) == ("share", "price", "n")
-    assert table.to_numpy(["n", "price"]).tolist() == [[1660, 7440], [2048, 90], [12, 1001]]
-    assert reading_notes(table, content, ["share", "price", "n"])[-2:] == [
-        "Percent signs and currency marks were left out: '%' (3 cells), '$' (3 cells), in share, "
-        "price.",
-        "Marks between thousands were left out: ',' (4 cells), in price, n.",
-    ]
 
 
 def test_booleans_and_dates_of_typed_files_are_not_numbers():
@@ -274,13 +252,6 @@ def test_text_that_only_resembles_numbers_passes_through():
     content = profile(table)
     assert content.column("c").kind == "text"
     assert variables(table, content) == ("a", "b")
-
-
-def test_a_row_is_named_by_the_line_it_starts_on():
-    table = open_table(b'note,a,b\n"one\ntwo\n",1,2\n\n"x\ny",,4\nz,5,oops\nw,7,8\nv,9,9\n')
-    assert [row for batch in table.batches() for row in batch.rows] == [2, 6, 8, 9, 10]
-    with pytest.raises(InvalidTableError, match=r"'b' \(line 8: 'oops'\)"):
-        variables(table, profile(table))
 
 
 @pytest.mark.parametrize(

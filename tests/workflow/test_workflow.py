@@ -186,16 +186,6 @@ def test_a_matrix_goes_the_same_way(frame):
         given.choose(Request(exclude=("e",)))
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-8-sig"])
-def test_outputs_of_every_kind_come_back_in_the_encoding_of_the_file(frame, encoding):
-    named = frame.rename(columns={"a": "größe", "b": "été"})
-    text = named.to_csv(index=False, sep=";", decimal=",").encode(encoding)
-    data = open_file(text, name="t.csv").choose(Request(exclude=("w", "y")))
-    made = written(data.fit({"rho_min": 0.9}), "o.csv")
-    header = made.read().decode(encoding).splitlines()[0]
-    assert header == ";".join(named.columns)
-
-
 def test_a_row_without_a_weight_is_not_used_and_has_outputs(frame):
     holes = frame.copy()
     holes.loc[11, "w"] = np.nan
@@ -235,12 +225,3 @@ def test_columns_that_pass_through_keep_their_spelling_and_their_type(frame):
     data = open_file(typed.getvalue(), name="t.parquet").choose(request)
     found = pd.read_parquet(written(data.fit({"rho_min": 0.9}), "o.parquet"))
     assert found[["n", "k"]].equals(counted[["n", "k"]])
-
-
-def test_numbers_of_persons_in_a_panel_are_named():
-    rng = np.random.default_rng(0)
-    panel = pd.DataFrame(rng.normal(size=(200, 2)), columns=["x", "y"])
-    panel.insert(0, "nr", np.repeat(rng.permutation(5000)[:50], 4))
-    (told,) = opened(panel).choose(Request()).doubts()
-    assert "nr" in told
-    assert "ids" in told

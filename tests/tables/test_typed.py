@@ -1,9 +1,10 @@
-"""Parquet files as several writers make them; what a cell cannot hold is refused by its schema."""
+"""Parquet and Stata files as several writers make them, and damaged ones."""
 
 import contextlib
 import io
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from skcoral.core.limits import Limits
 from skcoral.exceptions import InvalidTableError, TooLargeError
 from skcoral.tables import open_table
-from skcoral.tables.columns import profile
+from skcoral.tables.columns import profile, select_variables
 
 RNG = np.random.default_rng(0)
 TABLE = pa.table(
@@ -73,13 +74,47 @@ def test_rows_are_counted_before_they_are_read(monkeypatch):
     assert open_table(data, name="t.parquet").names == ("a", "b")
 
 
-def test_damage_ends_in_a_message():
-    data = written(TABLE.select(["x", "k", "t"]))
+FRAME = pd.DataFrame(
+    {
+        "who": ["a", "b", "c", "d"],
+        "x": [1.5, np.nan, 2.5, 0.25],
+        "n": np.array([3, 1, 2, 7], dtype=np.int16),
+        "when": pd.to_datetime(["2020-01-01", "2021-05-05", None, "1999-12-31"]),
+        "sex": pd.Categorical(["f", "m", "f", "m"]),
+    }
+)
+
+
+def stata(version):
+    stream = io.BytesIO()
+    FRAME.to_stata(stream, write_index=False, version=version)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("version", [114, 117, 118, 119])
+def test_numbers_texts_dates_and_codes_of_stata(version):
+    table = open_table(stata(version), name="t.dta" if version == 114 else "upload")
+    content = profile(table)
+    assert table.names == tuple(FRAME.columns)
+    kinds = [column.kind for column in content.columns]
+    assert kinds == ["text", "number", "number", "text", "number"]
+    np.testing.assert_array_equal(table.to_numpy(["x", "n"]), FRAME[["x", "n"]])
+    assert table.cells("sex") == [0, 1, 0, 1]
+    assert str(table.cells("when")[0])[:10] == "2020-01-01"
+    assert select_variables(table, content)[0] == ("x", "n", "sex")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "dta"])
+def test_damage_ends_in_a_message(ending):
+    data = stata(118) if ending == "dta" else written(TABLE.select(["x", "k", "t"]))
     rng = np.random.default_rng(1)
-    for _ in range(300):
+    for broken in (data[:300], b"a,b\n1,2\n"):
+        with pytest.raises(InvalidTableError, match=rf"t\.{ending}: the \w+ file cannot be read"):
+            open_table(broken, name=f"t.{ending}")
+    for _ in range(200):
         spoiled = bytearray(data)
-        for at in [*rng.integers(4, len(data) - 2000, 3), 4 + rng.integers(30)]:
+        # Parquet's footer and Stata's header are at the ends; its pages begin with a header.
+        for at in [*rng.integers(4, max(len(data) - 2000, 300), 2), 4 + rng.integers(30)]:
             spoiled[at] = rng.integers(256)
         with contextlib.suppress(InvalidTableError):
-            for _ in open_table(bytes(spoiled), name="t.parquet").batches(1000):
-                pass
+            profile(open_table(bytes(spoiled), name=f"t.{ending}"))
