@@ -130,7 +130,6 @@ def test_app(chosen: dict[str, Any], wine_csv: Path, calls: Counter[str]) -> Non
 
     source = read_file(wine_csv.read_bytes(), "wine.csv", key="wine")
     problem = pose(source, request_of(Settings()))
-    assert problem.deficiency is None
     threshold(problem.data.estimate)
     problem.data.fit(chosen, thorough=False)
     compare_floors(problem.data.estimate)

@@ -15,7 +15,7 @@ from skcoral import api
 from skcoral.core.display import Shown, shortened
 from skcoral.core.linalg import inflation_factors, largest_residuals
 from skcoral.core.problem import Matrix, check_matrix
-from skcoral.core.results import Decorrelation, Threshold
+from skcoral.core.results import Decorrelation
 from skcoral.core.validation import check_common_floors, listing
 from skcoral.data.effects import Measured, rounded_down, vif_text
 from skcoral.exceptions import NotCertifiedWarning, SingularCorrelationWarning
@@ -171,7 +171,6 @@ def compare_floors(
     R: Any,
     floors: Any = FLOORS,
     *,
-    threshold: Threshold | None = None,
     measure: Callable[[Decorrelation], Measured] | None = None,
 ) -> FloorComparison:
     """Say what usual floors give, and recommend the highest one that leaves little correlation.
@@ -182,8 +181,6 @@ def compare_floors(
         Correlation matrix.
     floors : sequence of float, default=(0.85, 0.9, 0.95, 0.99)
         Floors to compare with ρ★; those below it are left out.
-    threshold : Threshold, optional
-        That of ``R``, if it is known.
     measure : callable, optional
         Measures a result on rows, where ``R`` is not their plain correlation matrix. By default
         figures are those for ``R``.
@@ -206,11 +203,10 @@ def compare_floors(
         warnings.simplefilter("ignore", NotCertifiedWarning)
         warnings.simplefilter("ignore", SingularCorrelationWarning)
         matrix = check_matrix(R, on_singular="solve")
-        th = api.threshold(matrix) if threshold is None else threshold
-        choice_at = _choices(matrix, th.value, measure)
-        floors = [floor for floor in floors if floor > th.value]
-        choices = [choice_at(rho_min) for rho_min in (None, *floors)]
-        recommended, above = _recommended(choice_at, [th.value, *floors])
+        choice_at = _choices(matrix, measure)
+        lowest = choice_at(None)
+        choices = [lowest, *(choice_at(floor) for floor in floors if floor > lowest.floor)]
+        recommended, above = _recommended(choice_at, [choice.floor for choice in choices])
         doubtful = recommended is None or recommended.min_fidelity < RECOGNISABLE
         offer = _leave_out(matrix) if doubtful and measure is None else ((), None)
     if recommended is not None and recommended not in choices:
@@ -232,7 +228,7 @@ def compare_floors(
 
 
 def _choices(
-    matrix: Matrix, threshold: float, measure: Callable[[Decorrelation], Measured] | None
+    matrix: Matrix, measure: Callable[[Decorrelation], Measured] | None
 ) -> Callable[[float | None], Choice]:
     """A function that solves for a floor, by ``decorrelate`` as the command does, once for each."""
     nearest: Decorrelation | None = None
@@ -252,7 +248,7 @@ def _choices(
             fidelity = measured.fidelity
         return Choice(
             rho_min=rho_min,
-            floor=threshold if rho_min is None else rho_min,
+            floor=float(result.rho_min.min()),
             largest_correlation=correlation,
             largest_vif=float(vif),
             min_fidelity=float(fidelity.min()),

@@ -228,9 +228,8 @@ class Dataset:
     def floors(self) -> FloorComparison:
         """What usual floors give, on these rows, and which one is recommended."""
         measure = None if self.estimate.is_about_rows else self.measure
-        threshold = self.threshold
         with self.progress("Comparing floors"):
-            return compare_floors(self.estimate, threshold=threshold, measure=measure)
+            return compare_floors(self.estimate, measure=measure)
 
     def measure(self, result: Decorrelation) -> Measured:
         """The effect of a result on the rows, or for the matrix."""
