@@ -59,50 +59,31 @@ def test_status_agrees_with_what_is_called_certified(main, answer, wine_csv, tmp
     assert "Nothing was written" not in said
 
 
-def test_roll_reads_years_of_spreadsheets_and_advises_min_rows(main, tmp_path):
+def test_roll_advises_min_rows_where_most_windows_are_short(main, tmp_path):
     rng = np.random.default_rng(8)
-    lines = ["year,a,b,c"]
-    for i, (a, b, c) in enumerate(rng.normal(size=(40, 3)).round(3).tolist()):
-        lines.append(f"{1935 + i}.0,{a},{'' if i % 5 == 2 else b},{c}")
-    path = tmp_path / "annual.csv"
-    path.write_text("\n".join(lines) + "\n")
-    options = ["--date", "year", "--window", "3652D", "--rho-min", "0.9", "--force"]
-    short = ["--window", "10", "--date", "year", "--rho-min", "0.9", "--force"]
-    status, out, err = main("roll", path, *options, "-o", tmp_path / "out.csv")
-    assert status == 0, err
-    status, out, err = main("roll", path, *short, "-o", tmp_path / "out.csv")
-    assert status == 3
-    assert "--min-rows" in err
-    few = tmp_path / "few.csv"  # most windows hold one of the three missing cells, a few none
-    filled = (
-        line.replace(",,", f",{i % 7}," if i not in (13, 23, 28) else ",,")
-        for i, line in enumerate(lines)
-    )
-    few.write_text("\n".join(filled) + "\n")
-    _, out, err = main("roll", few, *short, "-o", tmp_path / "out.csv")
-    assert "short" in out, err
-    assert " exact" in out or " optimal" in out
-    assert "--min-rows" in out
-    _, out, _ = main("roll", path, *short, "--min-rows", "6", "-o", tmp_path / "out.csv")
-    assert "--min-rows" not in out
-    assert "optimal" in out or "exact" in out
+    table = pd.DataFrame(rng.normal(size=(40, 3)), columns=list("abc"))
+    table.insert(0, "year", [f"{1935 + i}.0" for i in range(40)])  # as spreadsheets write them
+    table.loc[[12, 22, 27], "b"] = np.nan
+    table.to_csv(tmp_path / "annual.csv", index=False)
+    asked = ["roll", tmp_path / "annual.csv", "--window", "10", "--date", "year", "--force"]
+    asked += ["--rho-min", "0.9", "-o", tmp_path / "out.csv"]
+    for more, advised in (([], True), (["--min-rows", "6"], False)):
+        status, said, err = main(*asked, *more)
+        assert status == 0, err
+        assert ("short" in said) == ("--min-rows" in said) == advised
 
 
 def test_labels_that_repeat_are_suggested_as_groups(main, tmp_path):
     rng = np.random.default_rng(9)
-    lines = ["country,region,a,b,c"]
-    for i in range(120):
-        a, b, c = (rng.normal(size=3) + rng.normal()).round(3).tolist()
-        lines.append(f"c{i % 12},{'north' if i % 2 else 'south'},{a},{b},{c}")
-    path = tmp_path / "panel.csv"
-    path.write_text("\n".join(lines) + "\n")
-    asked = ["--rho-min", "0.8", "--confidence", "0.9"]
-    out = " ".join(main("fit", path, *asked)[1].split())
-    assert "country has 12 labels that repeat." in out
-    assert "--groups country." in out
-    assert "With a confidence of approximately 0.9, " in out
-    assert "(estimated from 120 rows, taken as independent)" in out
-    out = " ".join(main("fit", path, *asked, "--groups", "country")[1].split())
-    assert "labels that repeat" not in out
-    assert "12 groups" in out
-    assert "--groups" not in main("fit", path, "--rho-min", "0.8")[1]
+    table = pd.DataFrame(rng.normal(size=(120, 3)) + rng.normal(size=(120, 1)), columns=list("abc"))
+    table.assign(country=[f"c{i % 12}" for i in range(120)]).to_csv(tmp_path / "t.csv", index=False)
+    asked = ["fit", tmp_path / "t.csv", "--rho-min", "0.8"]
+    sure = [*asked, "--confidence", "0.9"]
+    for command, suggested in (
+        (asked, False),
+        (sure, True),
+        ([*sure, "--groups", "country"], False),
+    ):
+        said = " ".join(main(*command)[1].split())
+        assert ("country has 12 labels" in said) == ("--groups country" in said) == suggested
+    assert "12 groups" in said

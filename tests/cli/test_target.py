@@ -85,13 +85,6 @@ def test_roll_leaves_the_outcome_alone(main, sales_csv, tmp_path):
     assert column(out, "a")[-1] != column(sales_csv, "a")[-1]
 
 
-def test_an_outcome_that_is_no_column(main, sales_csv):
-    status, _, err = main("fit", sales_csv, "--target", "grwth")
-    assert status == 3
-    assert "'grwth'" in err
-    assert "growth" in err
-
-
 def test_a_variable_of_a_matrix_can_be_the_outcome(answer, tmp_path):
     path = tmp_path / "m.csv"
     path.write_text(",a,b,y\na,1,0.6,0.2\nb,0.6,1,0.3\ny,0.2,0.3,1\n")

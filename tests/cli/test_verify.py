@@ -57,23 +57,3 @@ def test_arguments_the_wrong_way_round(main, wine_csv, proof):
     status, _, err = main("verify", proof, wine_csv)
     assert status == 4
     assert "The table comes first" in err
-
-
-OTHER_FILES = {
-    "altered": (lambda proof: proof.replace('"objective":', '"objective": 1e-3,"no":'), "altered"),
-    "deep": (lambda _: "[" * 100_000, "not a scikit-coral certificate"),
-    "a table": (lambda _: "a,b\n1,2\n", "not a scikit-coral certificate"),
-    "empty": (lambda _: "{}", "not a scikit-coral certificate"),
-}
-
-
-@pytest.mark.parametrize("case", OTHER_FILES)
-def test_files_that_are_no_certificates(main, wine_csv, proof, tmp_path, case):
-    make, told = OTHER_FILES[case]
-    path = tmp_path / "c.json"
-    path.write_text(make(proof.read_text("utf-8")), "utf-8")
-    status, _, err = main("verify", wine_csv, path)
-    assert status == 4
-    first, second = err.splitlines()
-    assert told in first
-    assert "coral fit --certificate" in second

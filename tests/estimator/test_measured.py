@@ -107,19 +107,6 @@ def test_few_rows_are_measured_without_a_matrix_of_all_pairs(monkeypatch):
     np.testing.assert_allclose(apart.fidelity, whole.fidelity, atol=1e-12)
 
 
-def test_measured_is_a_small_table_in_a_notebook():
-    X = pd.DataFrame(rows(), columns=["a", "b", "c", "d"])
-    coral = CORAL(rho_min=0.95).fit(X)
-    measured, expected = coral.measured_, figures(X.to_numpy(), coral.transform(X))
-    frame = measured.to_frame()
-    assert list(frame.index) == ["a", "b", "c", "d"]
-    assert list(frame) == ["fidelity", "residual_before", "residual", "vif_before", "vif"]
-    assert frame["residual"].max() == pytest.approx(expected["largest_correlation"], abs=1e-9)
-    assert frame["vif_before"].max() == pytest.approx(expected["largest_vif_before"])
-    assert measured._repr_html_().count("<tr>") == 5  # the names of the columns stand apart
-    assert repr(measured) == f"Measured({measured.headline()[:-1]})"
-
-
 def test_composites_have_no_figures_of_their_own_before():
     X = rows()
     composites = np.array([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]).T

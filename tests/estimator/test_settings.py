@@ -46,6 +46,18 @@ def test_support(wine):
     assert coral.fidelity_.min() >= 0.8 - 1e-9
 
 
+def test_a_support_by_a_number_is_about_the_matrix_that_is_solved_for():
+    rng = np.random.default_rng(4)
+    a, c = rng.normal(size=(2, 200))
+    b = a + 0.8 * rng.normal(size=200)
+    a[0], b[0] = 60.0, -60.0  # hides a correlation that a robust estimator finds
+    X = np.column_stack([a, b, c])
+    coral = CORAL(0.8, support=0.5, covariance="MinCovDet").fit(X)
+    assert np.corrcoef(a, b)[0, 1] < 0
+    assert coral.correlation_[0, 1] > 0.6
+    np.testing.assert_array_equal(coral.T_ != 0, np.abs(coral.correlation_) > 0.5)
+
+
 def test_anchors(wine):
     X = wine.iloc[:, :4]
     composites = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])

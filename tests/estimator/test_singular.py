@@ -154,20 +154,17 @@ def test_weights_of_few_rows(weights):
 
 
 def test_the_warning_says_why_and_what_to_do():
-    with pytest.warns(SingularCorrelationWarning, match="27 rows cannot determine 30 columns"):
-        CORAL(0.5).fit(factor_rows(27, 30))
-    with pytest.warns(SingularCorrelationWarning, match="15 rows cannot determine 60") as caught:
-        CORAL(0.5).fit(TABLES["wide"])
-    assert "at least 61 rows" in str(caught[0].message)
-    assert caught[0].filename == __file__
-    frame = pd.DataFrame(factor_rows(50, 4), columns=list("abcd"))
-    frame["total"] = frame.a + frame.b
-    with pytest.warns(SingularCorrelationWarning, match=r"`total` = `a` \+ `b`") as caught:
-        CORAL().fit(frame)
-    assert "dropping `total`" in str(caught[0].message)
+    total = pd.DataFrame(factor_rows(50, 4), columns=list("abcd")).assign(total=lambda X: X.a + X.b)
     wide = pd.DataFrame(factor_rows(10, 30)).rename(columns=str)
-    with pytest.warns(SingularCorrelationWarning, match="`twin` = .*`3`"):
-        CORAL(0.5).fit(wide.assign(twin=2.0 * wide["3"]))
+    for X, words in (
+        (TABLES["wide"], ["15 rows cannot determine 60 columns", "at least 61 rows"]),
+        (total, ["`total` = `a` + `b`", "dropping `total`"]),
+        (wide.assign(twin=2.0 * wide["3"]), ["`twin` = ", "`3`"]),
+    ):
+        with pytest.warns(SingularCorrelationWarning) as caught:
+            CORAL(0.5).fit(X)
+        assert all(word in str(caught[0].message) for word in words)
+        assert caught[0].filename == __file__
 
 
 def test_bad_tables_of_few_rows_are_refused():
