@@ -205,10 +205,10 @@ def decorrelate(
     check_random_state(random_state)
     is_answer = isinstance(warm, Decorrelation)
     if warm is not None and not (is_answer and warm.T.shape == (len(problem.sources), p)):
-        came = f"one of shape {warm.T.shape}" if is_answer else shown_value(warm)
+        shown = f"one of shape {warm.T.shape}" if is_answer else shown_value(warm)
         raise InvalidArgumentError(
             f"warm must be an answer of decorrelate or maximize_fidelity with {p} outputs of "
-            f"{len(problem.sources)} variables; got {came}."
+            f"{len(problem.sources)} variables; got {shown}."
         )
     restricted = support is not None or bounds is not None
     if check_choice("proof", proof, ("quick", "moments")) == "moments" and not restricted:

@@ -59,8 +59,8 @@ def pca(R: Any) -> Baseline:
     """Principal components at unit variance, each matched to one variable.
 
     Signs and order of components are arbitrary, so components are matched to variables in the way
-    that favours PCA most: the least absolute correlation of a component with its variable is the
-    largest possible, and among such matchings the sum is.
+    that favours PCA most: the smallest absolute correlation of a component with its variable is as
+    large as possible, and among such matchings the sum is.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def minimum_torsion(R: Any) -> Baseline:
 
     The outputs may be rescaled, so what is lost of variable j is ``1 - f_j²`` of its variance with
     ``f_j`` its fidelity. The largest ``Σ f_j²`` is attained in the weighted-ZCA family by weights
-    that equal the fidelities, and found by iterating that (Meucci, Santangelo and Deguest, 2015).
+    that equal the fidelities: a fixed point (Meucci, Santangelo and Deguest, 2015).
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def minimum_torsion(R: Any) -> Baseline:
 def cholesky(R: Any) -> Baseline:
     """Gram-Schmidt in input order: variable j minus its regression on the earlier ones.
 
-    The first variable is kept whole, and the last one loses most; the order matters.
+    The first variable is unchanged, and the last one changes most: the order matters.
 
     Examples
     --------
@@ -209,9 +209,9 @@ def match_to_sources(R: Array, T: Array) -> Baseline:
 def bottleneck_assignment(similarity: Array) -> Index:
     """Column matched to each row, one to one, with the largest least entry.
 
-    The value is found by bisection over the entries, with one assignment per step; among the
-    assignments that reach it, the one with the largest sum is returned, so that the answer does
-    not hang on the matching algorithm.
+    Bisection over the entries gives the value, with one assignment per step. Among the assignments
+    that reach it, the one with the largest sum is returned, so that the answer does not depend on
+    the matching algorithm.
     """
     from scipy.optimize import linear_sum_assignment  # slow to import
 
@@ -242,7 +242,7 @@ def _decorrelator(R: Array, rotation: Callable[[Array], Array]) -> Array:
 
 
 def _polar(M: Array) -> Array:
-    """Orthogonal matrix nearest to ``M``."""
+    """The orthogonal matrix nearest to ``M``."""
     # Columns from large to small: the decomposition then keeps the digits of the small ones.
     order = np.argsort(-np.linalg.norm(M, axis=0), kind="stable")
     U, _, Vt = np.linalg.svd(M[:, order])

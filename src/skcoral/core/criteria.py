@@ -19,7 +19,7 @@ import numpy as np
 from skcoral.core.arrays import Array, diagonal, inner, library, plus_diagonal, to_host
 
 Criterion = Literal["squared", "worst", "absolute"]
-#: What each criterion adds up, in words.
+#: What each criterion adds up, for sentences.
 CRITERIA: dict[str, str] = {
     "squared": "sum of squared residual correlations",
     "worst": "largest residual correlation",

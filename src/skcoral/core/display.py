@@ -141,10 +141,10 @@ class Drawn(Shown):
 
 def html(title: str, summary: str, to_frame: Callable[[], pd.DataFrame] | None) -> str:
     """Summary and table in HTML without scripts or colours; all text from the data is escaped."""
-    said = "<br>".join(escape(printable(line)) for line in summary.split("\n"))
+    sentences = "<br>".join(escape(printable(line)) for line in summary.split("\n"))
     table = ""
     with suppress(ModuleNotFoundError):  # without pandas the sentences are all
         if to_frame is not None:
             shown = to_frame().to_html(max_rows=_MOST_ROWS, float_format=short, border=0)
             table = printable(shown, keep="\n")
-    return f"<div><strong>{escape(title)}</strong><br>{said}{table}</div>"
+    return f"<div><strong>{escape(title)}</strong><br>{sentences}{table}</div>"

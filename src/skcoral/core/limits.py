@@ -20,7 +20,7 @@ MB = 2**20
 _PREFIX = "CORAL_MAX_"
 #: Bytes that any file may unpack to, however small it is: so few do no harm.
 _HARMLESS = 64 * MB
-#: For each limit what is said of an amount beyond it, and what to do besides raising the limit.
+#: For each limit, the text about an amount beyond it, and advice besides raising the limit.
 _REFUSALS = {
     "columns": ("there are {} columns", "Use fewer columns."),
     "variables": ("there are {} variables", "Use fewer columns."),

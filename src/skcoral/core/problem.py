@@ -248,14 +248,14 @@ def square_matrix(
     """A square array of numbers (p by p if given), with the rounding unit of its given type."""
     matrix, eps = float_array(value, what, error)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
-        came = f"an array of shape {matrix.shape}" if matrix.ndim else shown_value(value)
+        shown = f"an array of shape {matrix.shape}" if matrix.ndim else shown_value(value)
         hint = (
             " If these are rows of data, give their correlation matrix (numpy.corrcoef(X.T), or "
             "X.corr() of a DataFrame), or fit skcoral.CORAL to them."
             if matrix.ndim == 2 and matrix.size and error is InvalidCorrelationError
             else ""
         )
-        raise error(f"{what} must be a square matrix, got {came}.{hint}")
+        raise error(f"{what} must be a square matrix, got {shown}.{hint}")
     if p is not None and len(matrix) != p:
         raise error(
             f"{what} must be {p} by {p}, one row and one column per variable; got shape "

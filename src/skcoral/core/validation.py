@@ -80,9 +80,9 @@ def float_array(value: Any, what: str, error: type[CoralError]) -> tuple[Array, 
         for position, cell in np.ndenumerate(raw):
             number = _number_or_none(cell)
             if number is None:
-                came = "got" if not position else f"{_place(raw, position, columns)} is"
+                where = "got" if not position else f"{_place(raw, position, columns)} is"
                 text = "the text " if isinstance(cell, str | bytes) else ""
-                raise error(f"{what} must contain only numbers; {came} {text}{shown_value(cell)}.")
+                raise error(f"{what} must contain only numbers; {where} {text}{shown_value(cell)}.")
             out[position] = number
     eps = float(np.finfo(raw.dtype).eps) if raw.dtype.kind == "f" else 0.0
     return out, max(eps, EPS)
@@ -151,9 +151,9 @@ def positions(
         "missing": [] if some else [name for name in names if name not in set(given)],
     }
     if any(wrong.values()):
-        said = "; ".join(f"{word}: {listing(them)}" for word, them in wrong.items() if them)
+        reasons = "; ".join(f"{word}: {listing(them)}" for word, them in wrong.items() if them)
         raise InvalidArgumentError(
-            f"{what} must have the names {listing(names)}, each at most once; {said}."
+            f"{what} must have the names {listing(names)}, each at most once; {reasons}."
         )
     return [place[name] for name in given]
 
@@ -306,16 +306,16 @@ def check_complete(rows: NDArray[Any], names: Sequence[str], *, may_miss: bool =
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(rows.sum(dtype=np.float64)):
             return
-    said = []
+    problems = []
     kinds = (("missing values (NaN)", np.isnan), ("infinite values (inf)", np.isinf))
     for kind, mask in kinds[may_miss:]:
         bad = mask(rows)
         columns = [name for name, hit in zip(names, bad.any(axis=0), strict=True) if hit]
         if columns:
             first = int(np.flatnonzero(bad.any(axis=1))[0])
-            said.append(f"{kind} in {listing(columns)}, first in row {first}")
-    if said:
+            problems.append(f"{kind} in {listing(columns)}, first in row {first}")
+    if problems:
         raise InvalidTableError(
-            f"The table has {'; '.join(said)}. Drop these rows, or fill them (scikit-learn's "
+            f"The table has {'; '.join(problems)}. Drop these rows, or fill them (scikit-learn's "
             "SimpleImputer goes before this step in a pipeline)."
         )

@@ -209,7 +209,7 @@ def check_usable(moments: Moments) -> None:
     """Raise an error if there are no correlations: no rows, one row, or constant columns."""
     if moments.weight <= 0.0:
         raise InvalidTableError(
-            "There are no rows to fit: none came, or every sample weight is zero."
+            "There are no rows to fit: there is none, or every sample weight is zero."
         )
     if moments.n_rows < 2:
         raise InvalidTableError(

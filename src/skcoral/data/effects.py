@@ -129,13 +129,14 @@ class Measured(Shown, Fidelities, Frozen):
         what = "weighted correlation" if self.weighted else "correlation"
         before, after = f"{self.largest_correlation_before:.2f}", f"{self.largest_correlation:.2f}"
         rises = ", which is higher than before" if self.rises else ""
-        said = (
+        text = (
             f"largest {what} {before} → {after}{rises}, largest VIF "
-            f"{vif_text(self.largest_vif_before)} → {vif_text(self.largest_vif)}, {self._kept()}"
+            f"{vif_text(self.largest_vif_before)} → {vif_text(self.largest_vif)}, "
+            f"{self._weakest_fidelity()}"
         )
         if self.rows_used is not None:
-            said += f"; {self.rows()}"
-        return f"{said[0].upper()}{said[1:]}."
+            text += f"; {self.rows()}"
+        return f"{text[0].upper()}{text[1:]}."
 
     def rows(self) -> str:
         """How many rows were measured, in words."""
@@ -143,22 +144,23 @@ class Measured(Shown, Fidelities, Frozen):
             return "a correlation matrix"
         return f"{self.rows_used:,} of {self.rows_given or self.rows_used:,} rows used"
 
-    def _kept(self) -> str:
+    def _weakest_fidelity(self) -> str:
+        """What the variables keep, with the weakest named."""
         weakest = rounded_down(self.min_fidelity, 3)
-        kept = f"{weakest:.3f}"
+        figure = f"{weakest:.3f}"
         if self.min_fidelity < 0:
             return (
                 "the weakest output has a negative correlation with its variable "
-                f"({shortened(self.weakest)} {kept})"
+                f"({shortened(self.weakest)} {figure})"
             )
         p, at = len(self.names), sum(rounded_down(f, 3) == weakest for f in self.fidelity.tolist())
         if p == 1:
-            return f"the variable keeps {kept}"
+            return f"the variable keeps {figure}"
         if at == p:
-            return f"{'both' if p == 2 else f'all {p}'} variables keep {kept}"
+            return f"{'both' if p == 2 else f'all {p}'} variables keep {figure}"
         if at > 1:
-            return f"{at} of {p} variables keep {kept}, the rest more"
-        return f"every variable keeps at least {kept} (weakest: {shortened(self.weakest)})"
+            return f"{at} of {p} variables keep {figure}, the rest more"
+        return f"every variable keeps at least {figure} (weakest: {shortened(self.weakest)})"
 
 
 def measure_rows(table: CorrelationEstimate, result: Any, moments: Moments) -> Measured:
