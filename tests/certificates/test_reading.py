@@ -12,6 +12,8 @@ from skcoral import decorrelate
 from skcoral.bounds.arithmetic import exactly
 from skcoral.bounds.frame import from_squares
 from skcoral.certificates import check, prove
+from skcoral.core.lowrank import LowRankTransform
+from skcoral.core.solution import Certificate
 from skcoral.solvers.support import support_from_threshold
 
 from .conftest import broken, failed, verdict, verifier_refuses, with_arrays, with_T
@@ -57,12 +59,20 @@ FIVE = np.full(5, 0.9)
         ("threshold", {"tol": None}, "`tol` must be a number"),
         ("threshold", {"upper": "1"}, "`upper` must be a number"),
         ("threshold", {"n_iter": "3"}, "`n_iter` must be a whole number"),
+        ("wide, frame", {"anchors": np.eye(40)}, "not combined with anchors"),
+        ("wide, frame", {"T": LowRankTransform(np.zeros((39, 2)), np.zeros((2, 39)))}, "by 40"),
+        ("wide, frame", {"pair_weights": np.ones((2, 2))}, "shape (40, 40)"),
+        ("wide, frame", {"pair_weights": np.ones((40, 40))}, "zero diagonal"),
+        ("wide, frame", {"pair_weights": np.eye(40) - 1}, "negative"),
+        ("wide, frame", {"names": ("a",) * 40}, "distinct"),
+        ("wide, frame", {"certificate": Certificate("exact", {})}, "rank below p"),
+        ("wide, threshold", {"certificate": honest("wide, frame").certificate}, "the kind 'frame'"),
     ],
 )
 def test_fields_that_are_none(kind: str, changes: dict[str, Any], words: str) -> None:
-    lie = replace(honest(kind), **changes)
+    result, matrix = about(kind)
     for judge in (check, prove):
-        assert words in verdict(judge, lie, R)
+        assert words in verdict(judge, replace(result, **changes), matrix)
 
 
 @pytest.mark.parametrize(

@@ -195,6 +195,10 @@ def test_floors_of_exact_decorrelators_bound_no_others() -> None:
     for upper, wrong in ((1.0, []), (0.9, ["largest floor"])):
         told = replace(mean, goal=Budget(0.0, upper))
         broken(told, "largest mean fidelity", *wrong)
+    # Nor does the bound on a support, which says nothing of other floors.
+    support = honest("support")
+    told = replace(support, goal=Budget(support.objective, float(support.rho_min[0]) + 1e-6))
+    assert "largest floor" in failed(told)
     for judge in (check, prove):
         with pytest.raises(CertificateError, match="`rho_upper` must be a number"):
             judge(replace(mean, goal=Budget(0.0, None)), R)  # type: ignore[arg-type]

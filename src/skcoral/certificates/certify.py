@@ -170,13 +170,11 @@ def rechecked(result: Decorrelation, R: Array) -> Decorrelation:
         fidelity=attained.fidelity.middle,
         objective=float(attained.residual.middle),
     )
-    if result.certificate.is_exact:
-        return result
     return replace(result, lower_bound=min(_proved(result, attained, R), result.objective))
 
 
 def _proved(result: Decorrelation, attained: Attained, R: Array) -> float:
-    """The lower bound that the dual point proves; zero if rounding leaves nothing of it."""
+    """The lower bound that the dual point proves; zero where there is none, or only rounding."""
     lower = 0.0
     for parts, digits in ((2, 1e-3), (3, np.inf)):
         with suppress(CertificateError):

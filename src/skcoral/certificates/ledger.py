@@ -175,8 +175,4 @@ class Ledger:
         inside = enclosed(A, A.T, minus=_COUNTS * values[-1] * np.eye(len(A)))
         proof = definite(self.arithmetic, *inside.spread(symmetric=True))
         fits = size <= FACTOR_TOL * len(R) and proof is not None
-        self.claim(
-            "rank",
-            fits,
-            f"the rank of R is not {rank}: {size:.1e} is left beside so many directions",
-        )
+        self.claim("rank", fits, f"that of R is not {rank}, {size:.1e} is left beside so many")
