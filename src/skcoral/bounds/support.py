@@ -45,7 +45,7 @@ def support_bound(
     value: Enclosure = inequality(certificate, proved, R, arithmetic)
     # No criterion changes by more than this if fixed columns move that far.
     apart = 4.0 * len(proved.columns) * proved.apart
-    return value - up_to(apart) if apart > 0 else value
+    return value - up_to(apart)
 
 
 def proved_bound(
