@@ -134,7 +134,7 @@ def test_what_has_no_meaning(value: Any) -> None:
 def test_the_type_that_is_expected() -> None:
     assert RESULTS.decode(ONE, Budget).rho_upper == 0.9
     assert type(RESULTS.decode({**ONE, "budget": 1}).budget) is float
-    with pytest.raises(ValueError, match="a Floors is expected, a Budget"):
+    with pytest.raises(ValueError, match="Floors is expected, got Budget"):
         RESULTS.decode(ONE, Floors)
     with pytest.raises(ValueError, match="no meaning"):
         Codec(Floors).decode(ONE)
@@ -154,10 +154,10 @@ def test_files_that_are_not_what_they_should_be() -> None:
         ("{}", "its format is 'None'"),
         (json.dumps({**file, "format": "other"}), "its format is 'other'"),
         *((json.dumps({**file, "version": v}), "reads version 3") for v in (2, True, "3", 3.0)),
-        (json.dumps({**file, "more": 1}), "other parts"),
-        (json.dumps(other), "other parts"),
+        (json.dumps({**file, "more": 1}), "its parts"),
+        (json.dumps(other), "its parts"),
         (json.dumps({**file, "content": {"a": 2}}), "altered"),
-        (json.dumps({**file, "content": {"b": 1}}), "other parts"),
+        (json.dumps({**file, "content": {"b": 1}}), "its parts"),
         (text.replace('"a": 1', '"a": 2, "a": 1'), "given twice"),
         (text.replace("1}", "NaN}"), "not a number of JSON"),
         (text.replace("1}", "1" * 5000 + "}"), "truncated"),

@@ -131,7 +131,11 @@ class _Claims(Ledger):
     def common_floor(self, goal: str) -> float:
         """The one floor that there is within a budget or a limit."""
         floors = self.result.rho_min
-        self.claim(goal, floors.min() == floors.max(), "one common floor belongs to it")
+        self.claim(
+            goal,
+            floors.min() == floors.max(),
+            "the floors differ, and it is about one",
+        )
         return float(floors.max())
 
     def highest(self, reported: float, top: float) -> float:

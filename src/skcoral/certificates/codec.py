@@ -70,7 +70,7 @@ def unsealed(data: bytes | str, kind: str, version: int, parts: set[str]) -> dic
     if set(envelope) != {"format", "version", "checksum", "content"} or not (
         isinstance(content, dict) and set(content) == parts
     ):
-        raise ValueError("it has other parts than it should")
+        raise ValueError(f"its parts are not those of a {kind} file")
     if envelope["checksum"] != checksum(content):
         raise ValueError("the content does not fit its checksum, so the file was altered")
     return content
@@ -142,7 +142,7 @@ class Codec:
         decoded = self._decoded(value)
         if not isinstance(decoded, kind):
             wanted = getattr(kind, "__name__", str(kind))
-            raise ValueError(f"a {wanted} is expected, a {type(decoded).__name__} is there")
+            raise ValueError(f"{wanted} is expected, got {type(decoded).__name__}")
         return decoded
 
     def _decoded(self, value: Any) -> Any:

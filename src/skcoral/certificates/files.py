@@ -219,7 +219,7 @@ def _stored_factor(result: Threshold | Decorrelation) -> FactoredCorrelation:
     """The matrix ``AᵀA`` of a result whose certificate holds A."""
     dual_parts(result)
     if "factor" not in result.certificate.arrays or not isinstance(result.T, LowRankTransform):
-        raise CertificateError("without R, the proof needs a factor of it, and T those of its own.")
+        raise CertificateError("without R, both the proof and T have to be kept as factors.")
     return FactoredCorrelation(certified_factor(result.certificate, result.T.shape[0]))
 
 
