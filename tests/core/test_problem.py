@@ -52,7 +52,7 @@ class TestCorrelation:
         R = good()
         R = 0.5 * (R + R.T)
         np.fill_diagonal(R, 1.0)
-        out = m.check_correlation(R, NAMES)
+        out = m.check_semidefinite(R, NAMES).regular()
         assert out.dtype == np.float64
         assert np.array_equal(out, R)
         assert not np.shares_memory(out, R)
@@ -80,11 +80,11 @@ class TestCorrelation:
     def test_covariance_is_refused_with_the_way_to_convert(self):
         C = np.cov(table().T)
         with pytest.raises(InvalidCorrelationError, match="covariance") as caught:
-            m.check_correlation(C, NAMES)
+            m.check_semidefinite(C, NAMES).regular()
         assert "R = C / numpy.outer(sd, sd)" in str(caught.value)
         assert any(f"`{name}`" in str(caught.value) for name in NAMES)
         sd = np.sqrt(np.diag(C))
-        m.check_correlation(C / np.outer(sd, sd), NAMES)
+        m.check_semidefinite(C / np.outer(sd, sd), NAMES).regular()
 
     @pytest.mark.parametrize(
         ("value", "message"),
@@ -112,7 +112,10 @@ class TestCorrelation:
         ("change", "message"),
         [
             *(({(1, 3): hole}, "2 of its.*`weight` and `income`") for hole in (np.nan, np.inf)),
-            (dict.fromkeys([(2, 0), (2, 1), (2, 2), (2, 3)], np.nan), "`age`: a constant column"),
+            (
+                dict.fromkeys([(2, 0), (2, 1), (2, 2), (2, 3)], np.nan),
+                "`age` is: is it a constant column",
+            ),
             (dict.fromkeys([(2, 2)], 0.0), "`age` is 0: variances"),
             (dict.fromkeys([(2, 2)], -1.0), "`age` is -1: variances"),
             ({(0, 2): -1.2}, r"`height` and `age` is -1\.2"),
@@ -124,7 +127,7 @@ class TestCorrelation:
         for (i, j), value in change.items():
             R[i, j] = R[j, i] = value
         with pytest.raises(InvalidCorrelationError, match=message) as caught:
-            m.check_correlation(R, NAMES)
+            m.check_semidefinite(R, NAMES).regular()
         assert not isinstance(caught.value, SingularCorrelationError)
 
     def test_not_symmetric_names_the_worst_pair(self):
@@ -132,7 +135,7 @@ class TestCorrelation:
         R[0, 1] += 1e-6
         R[3, 2] += 1e-3
         with pytest.raises(InvalidCorrelationError, match=r"symmetric.*`age` and `income`"):
-            m.check_correlation(R, NAMES)
+            m.check_semidefinite(R, NAMES).regular()
 
     @pytest.mark.parametrize("p", [2, 10, 40])
     @pytest.mark.parametrize("condition", [1e2, 1e8])
@@ -156,10 +159,10 @@ class TestSingular:
         assert "`f` = -`b`" in relations
         assert any(all(f"`{name}`" in one for name in "cdg") for one in relations)
         with pytest.raises(SingularCorrelationError) as caught:
-            m.check_correlation(R, names)
+            m.check_semidefinite(R, names).regular()
         left = ~np.isin(names, caught.value.redundant)  # are the ones that can stay
         assert left.sum() == 4
-        m.check_correlation(R[np.ix_(left, left)], names[left])
+        m.check_semidefinite(R[np.ix_(left, left)], names[left]).regular()
 
     def test_fewer_rows_than_variables(self):
         X = np.random.default_rng(3).normal(size=(10, 25))
@@ -232,7 +235,7 @@ class TestContainers:
         assert np.array_equal(m.check_correlation(R), m.check_correlation(good()))
         R[1, 2] = np.ma.masked
         with pytest.raises(InvalidCorrelationError, match="between `weight` and `age`"):
-            m.check_correlation(R, NAMES)
+            m.check_semidefinite(R, NAMES).regular()
 
     def test_numbers_of_other_kinds(self):
         half = Fraction(1, 2)

@@ -165,9 +165,9 @@ def check_matrix(R: Any, *, on_singular: Any = "raise") -> Matrix:
     return matrix
 
 
-def check_correlation(R: Any, names: Sequence[Any] | None = None) -> Array:
+def check_correlation(R: Any) -> Array:
     """Return ``R`` as a symmetric float64 array of full rank; an error says why it is not one."""
-    return (check_matrix(R) if names is None else check_semidefinite(R, names)).regular()
+    return check_matrix(R).regular()
 
 
 def check_semidefinite(
@@ -273,7 +273,7 @@ def symmetric(
         i, j = bad[0]
         empty = [names[int(k)] for k in np.flatnonzero(~np.isfinite(matrix).any(axis=1))]
         hint = (
-            f"Nothing at all is known about {listing(empty)}: a constant column? Drop it."
+            f"No entry of {listing(empty)} is: is it a constant column? Drop it."
             if empty
             else "Fill it in, or drop one of the two."
         )

@@ -222,11 +222,11 @@ def check_usable(moments: Moments) -> None:
         size = dict(zip(moments.names, np.abs(moments.mean), strict=True))
         tiny = [name for name in constant if 0 < size[name] < SMALLEST_SPREAD * 1e10]
         hint = (
-            f" The values of {listing(tiny)} are so small that their squares vanish: should they "
-            "differ after all, rescale them."
+            f" The values of {listing(tiny)} are so small that their squares vanish: if they "
+            "differ, rescale them."
         ) * bool(tiny)
         raise InvalidTableError(
-            f"{len(constant)} {few} constant in these {moments.n_rows} rows and so without "
+            f"{len(constant)} {few} constant in these {moments.n_rows} rows and without "
             f"correlation: {listing(constant)}. Leave {them} out." + hint
         )
 
@@ -245,8 +245,8 @@ def check_covariance(covariance: Any) -> Any:
         names -= {"EllipticEnvelope"}
         if covariance not in names:
             raise InvalidArgumentError(
-                f"covariance={covariance!r} is no estimator of sklearn.covariance; there are "
-                f"{', '.join(sorted(names))}."
+                f"covariance={covariance!r} is not an estimator of sklearn.covariance; choose one "
+                f"of {', '.join(sorted(names))}."
             )
         return _made(getattr(sklearn.covariance, covariance))
     if inspect.isclass(covariance):

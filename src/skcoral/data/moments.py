@@ -233,8 +233,8 @@ class Moments:
         sizes = np.r_[moments.n_rows, totals, np.diag(moments.comoment)]
         if not np.isfinite(numbers).all() or (sizes < 0).any():
             raise InvalidTableError(
-                "These are no moments of any rows: a number is not finite, or a count or a sum of "
-                "squares is negative."
+                "These cannot be the moments of a table: a number is not finite, or a count or sum "
+                "of squares is negative."
             )
         return moments
 

@@ -102,8 +102,8 @@ class RowMoments(Moments):
             or few.weight < 0
         ):
             raise InvalidTableError(
-                "These are no moments of any rows: a number is not finite, or the rows and columns "
-                "do not fit together."
+                "These cannot be the moments of a table: a number is not finite, or the rows and "
+                "columns do not fit together."
             )
         return few
 
