@@ -314,7 +314,7 @@ def test_definite_with_a_radius() -> None:
     A = spd(5, 20.0, seed=9)
     z = rng.normal(size=5)
     least = np.linalg.eigvalsh(A)[0]
-    for share, proved in ((0.02, True), (0.08, True), (2.0, False)):
+    for share, proved in ((0.02, True), (0.08, True), (0.3, False), (2.0, False)):
         radius = np.full((5, 5), share * least)
         found = definite(Floats(2), A, radius)
         assert (found is not None) == proved

@@ -16,6 +16,7 @@ from skcoral import decorrelate, frontier, threshold
 from skcoral.bounds.arithmetic import PRECISION
 from skcoral.certificates import check, checking, prove
 from skcoral.certificates.certify import certify_threshold
+from skcoral.core import criteria
 from skcoral.core.lowrank import FactoredCorrelation
 from skcoral.core.problem import Settings
 from skcoral.core.solution import Certificate
@@ -54,33 +55,11 @@ def test_multipliers_below_rounding() -> None:
 @pytest.mark.parametrize("criterion", ["worst", "squared"])
 def test_an_answer_to_another_question(kind: str, criterion: Any) -> None:
     result = honest(kind)
-    off = np.abs(result.correlation[np.triu_indices(6, 1)])
-    value = float(off.max() if criterion == "worst" else (off**2).sum())
+    value = criteria.value(criterion, result.correlation)
     for lower in (value, result.lower_bound, 0.0):
         lie = replace(result, criterion=criterion, objective=value, lower_bound=lower)
         assert refused(replace(lie, status="optimal"))
         assert refused(replace(lie, status="best_found"))
-
-
-@pytest.mark.parametrize("kind", ["squared", "worst", "absolute", "anchors", "a floor of one"])
-def test_a_transformation_that_beats_the_bound(kind: str) -> None:
-    """Floors lowered a little in T, but not in the claim: the residual is then too good."""
-    result = honest(kind)
-    if result.anchors is not None:
-        better = decorrelate(R, result.rho_min - 1e-3, anchors=result.anchors)
-    else:
-        better = decorrelate(R, np.maximum(result.rho_min - 1e-3, 0), criterion=result.criterion)
-    lie = replace(
-        result,
-        T=better.T,
-        correlation=better.correlation,
-        objective=better.objective,
-        fidelity=better.fidelity,
-    )
-    found = verdict(check, lie, R)
-    assert "floor" in found
-    assert "bounds in order" in found
-    assert refused(lie)
 
 
 def test_questions_that_were_not_asked(kind: str) -> None:
