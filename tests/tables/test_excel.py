@@ -1,7 +1,7 @@
 """Workbooks of every format, read by a process of limited memory and time."""
 
-import io
 import os
+import subprocess
 import sys
 import time
 from datetime import date, datetime, timedelta
@@ -14,7 +14,6 @@ import pytest
 from skcoral.core.limits import Limits, use
 from skcoral.exceptions import InvalidTableError, TooLargeError
 from skcoral.tables.arrow_arrays import plain_cells
-from skcoral.tables.excel import open_workbook
 from skcoral.tables.reading import open_table, sheet_names
 from workbooks import saved, workbook, zipped
 
@@ -98,10 +97,17 @@ def test_reading_ends_in_time():
     assert time.monotonic() - start < 5
 
 
-def test_the_process_ends_with_its_reader():
-    with open_workbook("t", io.BytesIO(workbook(ROWS)), Limits()) as book:
-        process = book._process
-        next(book.rows("Sheet", 9))
+def test_the_process_ends_with_its_reader(monkeypatch):
+    started = []
+
+    class Recorded(subprocess.Popen):
+        def __init__(self, *arguments, **known):
+            super().__init__(*arguments, **known)
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Recorded)
+    assert sheet_names(workbook(ROWS)) == ("Sheet",)  # while the process sends its rows
+    (process,) = started
     assert process.poll() is not None
     with pytest.raises(ProcessLookupError):
         os.kill(process.pid, 0)

@@ -9,8 +9,8 @@ import sys
 import threading
 import zipfile
 from array import array
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Generator
+from contextlib import closing, suppress
 from itertools import chain, islice
 from pathlib import Path
 from types import NoneType
@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import python_calamine
 
-from skcoral.core.limits import MB, Clock, Limits, current
+from skcoral.core.limits import MB, Clock, current
 from skcoral.exceptions import InvalidTableError, TooLargeError
 from skcoral.tables.arrow_arrays import float_array, is_null, text_array
 from skcoral.tables.dialect import LOOKED_AT, has_numbers, has_units, header_place, is_note
@@ -29,23 +29,38 @@ from skcoral.tables.table import Batch, Table
 
 #: Columns that are looked at to find the header of a sheet.
 _LOOKED_AT_COLUMNS = 400
+#: Where some rows stand, and their cells by column.
+Block = tuple[list[int], list[Any]]
 
 
 def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
-    """Open one sheet of a workbook; values only, a formula counts as its last computed value."""
+    """Open one sheet of a workbook; values only, a formula counts as its last computed value.
+
+    Unless it is named, this is the first sheet with two columns of numbers under a header, or else
+    the first one.
+    """
     limits = current()
-    with open_workbook(label, stream, limits) as book:
-        if not book.sheets or (sheet is not None and sheet not in book.sheets):
+    blocks: list[Block] = []
+    with closing(_answers(label, stream, sheet)) as answers:
+        sheets = next(answers)
+        wanted = sheets if sheet is None else [sheet]
+        if not sheets or wanted[0] not in sheets:
             raise InvalidTableError(
                 f"{label}: there is no sheet {'with cells' if sheet is None else repr(sheet)}.\n"
-                f"It has: {', '.join(book.sheets) or 'nothing but charts'}."
+                f"It has: {', '.join(sheets) or 'nothing but charts'}."
             )
-        chosen = _first_table(book) if sheet is None else sheet
-        blocks = list(book.rows(chosen))
+        chosen = wanted[0]
+        for name in wanted:
+            found = list(iter(answers.__next__, None))
+            head = _first_rows(found)
+            if has_numbers(head, header_place(head)):
+                blocks, chosen = found, name
+                break
+            blocks = blocks if name != chosen else found
     if not blocks:
         raise InvalidTableError(f"{label}: the sheet is empty.\nGive a table with a header row.")
     places, columns = blocks[0]
-    head = _first_rows(columns)
+    head = _first_rows(blocks)
     place = header_place(head)
     units = has_units(head[place:], 0)
     header = [column[place] for column in columns]
@@ -76,12 +91,12 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
         header_at=places[place],
         units_at=places[place + 1] if units else None,
         sheet=chosen,
-        other_sheets=tuple(name for name in book.sheets if name != chosen),
+        other_sheets=tuple(name for name in sheets if name != chosen),
         skipped=notes,
     )
 
 
-def _pop_notes(blocks: list[tuple[list[int], list[Any]]]) -> list[tuple[int, str]]:
+def _pop_notes(blocks: list[Block]) -> list[tuple[int, str]]:
     """Take the notes away that stand below the rows, before their words change a column's kind."""
     notes: list[tuple[int, str]] = []
     while blocks and blocks[-1][0]:
@@ -98,47 +113,25 @@ def _pop_notes(blocks: list[tuple[list[int], list[Any]]]) -> list[tuple[int, str
     return notes
 
 
-class Workbook:
-    """A workbook in a process of its own; see :mod:`skcoral.tables.workbook_process`."""
-
-    def __init__(self, label: str, process: subprocess.Popen[bytes], limits: Limits) -> None:
-        self._label, self._process, self._limits = label, process, limits
-        self._clock = Clock(limits, label)
-        self.sheets: list[str] = []
-
-    def rows(self, sheet: str, most: int = 2**31) -> Iterator[tuple[list[int], list[Any]]]:
-        """Blocks of the first rows that hold a value: their numbers, and their cells by column."""
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # the answer tells why
-            pickle.dump((sheet, most), self._process.stdin)
-            self._process.stdin.flush()
-        while (block := self.answer()) is not None:
-            yield block
-
-    def answer(self) -> Any:
-        """What the process answers; an error where it cannot."""
-        assert self._process.stdout is not None
-        try:
-            found = pickle.load(self._process.stdout)
-        except (EOFError, pickle.UnpicklingError):
-            self._clock.check()  # ended because its time was over
-            memory = f"{self._limits.workbook_memory / MB:,.0f} MB"
-            raise TooLargeError(
-                f"{self._label}: from the first cell to the last, a sheet of the workbook takes "
-                f"more than {memory} of memory.\nDelete cells that stand far from the table, or "
-                "save the table as CSV."
-            ) from None
-        if isinstance(found, str):
-            raise InvalidTableError(
-                f"{self._label}: the workbook cannot be read ({found.strip()[:120]}).\n"
-                "Open it in a spreadsheet program and save it without a password, or as CSV."
-            )
-        return found
+def _first_rows(blocks: list[Block]) -> list[tuple[Any, ...]]:
+    """The first rows of a sheet, which tell where its header is."""
+    columns = blocks[0][1][:_LOOKED_AT_COLUMNS] if blocks else []
+    return list(islice(zip(*columns, strict=True), LOOKED_AT))
 
 
-@contextmanager
-def open_workbook(label: str, stream: BinaryIO, limits: Limits) -> Iterator[Workbook]:
-    """Open a workbook, whatever its format."""
+def sheet_names(label: str, stream: BinaryIO) -> list[str]:
+    """The sheets of a workbook that hold cells."""
+    with closing(_answers(label, stream, None)) as answers:
+        return list(next(answers))
+
+
+def _answers(label: str, stream: BinaryIO, sheet: str | None) -> Generator[Any]:
+    """What a process of its own reads: the names of the sheets, then each sheet, or the named one.
+
+    A sheet comes in blocks of rows that hold a value, closed by None; see
+    :mod:`skcoral.tables.workbook_process`.
+    """
+    limits, clock = current(), Clock(current(), label)
     with suppress(zipfile.BadZipFile):  # .xls is none
         size = sum(entry.file_size for entry in zipfile.ZipFile(stream).infolist())
         limits.check("whole_bytes", size, label)
@@ -148,45 +141,38 @@ def open_workbook(label: str, stream: BinaryIO, limits: Limits) -> Iterator[Work
     script = Path(__file__).with_name("workbook_process.py")
     folder = Path(python_calamine.__file__).parents[1]
     command = [sys.executable, "-I", "-S", str(script), str(folder), str(limits.workbook_memory)]
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "RUST_BACKTRACE": "0"},
-    ) as process:
-        book = Workbook(label, process, limits)
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    environment = {**os.environ, "RUST_BACKTRACE": "0"}
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, env=environment, **pipes) as process:
         timer = threading.Timer(min(limits.seconds, threading.TIMEOUT_MAX), process.kill)
         timer.start()
+        assert process.stdin is not None
+        assert process.stdout is not None
         try:
-            assert process.stdin is not None
-            with suppress(BrokenPipeError):
-                pickle.dump(len(data), process.stdin)
+            with suppress(BrokenPipeError):  # the answer tells why
+                pickle.dump((len(data), sheet), process.stdin)
                 process.stdin.write(data)
                 process.stdin.flush()
             del data
-            book.sheets = book.answer()
-            yield book
+            while not isinstance(found := pickle.load(process.stdout), str):
+                yield found
+            raise InvalidTableError(
+                f"{label}: the workbook cannot be read ({found.strip()[:120]}).\n"
+                "Open it in a spreadsheet program and save it without a password, or as CSV."
+            )
+        except (EOFError, pickle.UnpicklingError):
+            clock.check()  # ended because its time was over
+            memory = f"{limits.workbook_memory / MB:,.0f} MB"
+            raise TooLargeError(
+                f"{label}: from the first cell to the last, a sheet of the workbook takes more "
+                f"than {memory} of memory.\nDelete cells that stand far from the table, or save "
+                "the table as CSV."
+            ) from None
         finally:
             timer.cancel()
             process.kill()
             with suppress(BrokenPipeError):
-                process.stdin.close()  # type: ignore[union-attr]
-
-
-def _first_table(book: Workbook) -> str:
-    """The first sheet with two columns of numbers under a header; else the first one."""
-    for sheet in book.sheets if len(book.sheets) > 1 else ():
-        for _, columns in list(book.rows(sheet, LOOKED_AT)):  # one block, or none
-            head = _first_rows(columns)
-            if has_numbers(head, header_place(head)):
-                return sheet
-    return book.sheets[0]
-
-
-def _first_rows(columns: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """The first rows of a block, which tell where its header is."""
-    return list(islice(zip(*columns[:_LOOKED_AT_COLUMNS], strict=True), LOOKED_AT))
+                process.stdin.close()
 
 
 def _as_arrow(parts: list[Any]) -> Any:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
-from skcoral.core.limits import current
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.tables.delimited import open_text
 from skcoral.tables.sources import (
@@ -118,10 +117,9 @@ def sheet_names(
     with _opened(found) as (stream, kind):
         if kind != "excel":
             return ()
-        from skcoral.tables.excel import open_workbook
+        from skcoral.tables import excel
 
-        with open_workbook(found.label, stream, current()) as book:
-            return tuple(book.sheets)
+        return tuple(excel.sheet_names(found.label, stream))
 
 
 def format_of_name(name: str) -> Format | None:

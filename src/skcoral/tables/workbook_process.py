@@ -4,9 +4,9 @@ The library keeps a sheet as one dense block between its outermost cells and end
 that does not fit: two cells far apart, in a file of two kilobytes, stand for 500 GB. A process of
 its own has a limit of memory, can be ended at any time, and takes nothing else with it.
 
-It reads a workbook and then requests, a sheet and a number of rows each, from standard input, and
-answers with pickles: first the names of the sheets, then for each request blocks of row numbers and
-columns, closed by None. An error is answered by its text.
+It reads the size of a workbook and the name of a sheet, or None for all, and then the workbook from
+standard input. It answers with pickles: first the names of the sheets, then for each sheet blocks
+of row numbers and columns, closed by None. An error is answered by its text.
 """
 
 import io
@@ -33,32 +33,26 @@ def main(folder: str, memory: int) -> None:
         pass
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     try:
-        data = io.BytesIO(requests.read(pickle.load(requests)))
-        book = calamine.CalamineWorkbook.from_filelike(data)
+        size, wanted = pickle.load(requests)
+        book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(requests.read(size)))
         tables = (s for s in book.sheets_metadata if s.typ == calamine.SheetTypeEnum.WorkSheet)
-        _answer(answers, [sheet.name for sheet in tables])
-        sheet = None
-        while True:
-            name, most = pickle.load(requests)
-            if sheet is None or sheet.name != name:
-                sheet = None  # room for the next one
-                sheet = book.get_sheet_by_name(name)
-            _answer_rows(answers, sheet, most)
-    except EOFError:
-        return
+        names = [sheet.name for sheet in tables]
+        _answer(answers, names)
+        for name in names:
+            if wanted in (None, name):
+                _answer_rows(answers, book.get_sheet_by_name(name))
     except BaseException as error:  # the library panics on some damaged files
         _answer(answers, f"{error or type(error).__name__}")
 
 
-def _answer_rows(answers: BinaryIO, sheet: Any, most: int) -> None:
-    """Answer with the first rows that hold a value."""
+def _answer_rows(answers: BinaryIO, sheet: Any) -> None:
+    """Answer with the rows that hold a value."""
     filled = (
         (place, row)
         for place, row in enumerate(sheet.iter_rows() if sheet.start else (), start=1)
         if row.count("") < len(row)
     )
-    wanted = itertools.islice(filled, most)
-    while block := list(itertools.islice(wanted, _ROWS)):
+    while block := list(itertools.islice(filled, _ROWS)):
         places, rows = zip(*block, strict=True)
         _answer(answers, (list(places), _columns(rows)))
     _answer(answers, None)
