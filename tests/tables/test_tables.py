@@ -257,9 +257,9 @@ def test_text_that_only_resembles_numbers_passes_through():
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        (b"a,gr\xfcn\n1,2\n2,1\n", "line 1, column 'gr"),
-        (b"a,b\n1,2\n2,gr\xfcn\n", "line 3, column 'b'"),
-        (b"a,b\n1,2\n2,1\n\nnote: gr\xfcn\n", "line 5, column 'a'"),
+        (b"a,gr\xfcn\n1,2\n2,1\n", "line 1, character 5"),
+        (b"a,b\n1,2\n2,gr\xfcn\n", "line 3, character 5"),
+        (b"a,b\n1,2\n2,1\n\nnote: gr\xfcn\n", "line 5, character 9"),
     ],
 )
 def test_bytes_that_are_no_letters_are_named(text, place):

@@ -140,7 +140,7 @@ class _Reader:
             for cells in reader:
                 record = "".join(pieces)
                 if not record.isascii():
-                    self._check_text(start, cells)
+                    record.encode()  # what could not be decoded cannot be encoded
                 yield start, cells, record
                 start = first + reader.line_num
                 pieces.clear()
@@ -150,7 +150,15 @@ class _Reader:
                 'Close the quotes, and write a quote inside quotes twice ("").'
             ) from error
         except UnicodeError as error:
-            raise self._undecodable("the text", "a byte") from error
+            where, byte = "the text", "a byte"
+            if isinstance(error, UnicodeEncodeError):
+                where = f"line {start}, character {error.start + 1}"
+                byte = f"byte 0x{ord(error.object[error.start]) & 0xFF:02x}"
+            raise InvalidTableError(
+                f"{self.label}: {where}: {byte} is not {self.dialect.encoding}.\n"
+                "Name the file's encoding (often latin-1 or cp1252: --encoding latin-1), "
+                "or save it as UTF-8.",
+            ) from error
         finally:
             csv.field_size_limit(usual)
             text.detach()
@@ -260,25 +268,6 @@ class _Reader:
             text = "".join(texts).encode("utf-8-sig")  # pyarrow drops one mark at the beginning
             for cells in self._cut(io.BytesIO(text), "utf8", block_size=len(text) + 1):
                 yield from self._batch(lines, cells, packed).parts(size)
-
-    def _check_text(self, line: int, cells: Sequence[str]) -> None:
-        """Refuse a record with a byte that cannot be decoded, and say where it stands."""
-        names = self.names or cells  # those of the header are being read
-        for j, cell in enumerate(cells):
-            try:
-                cell.encode()
-            except UnicodeEncodeError as error:
-                named = f", column {names[j]!r}" if j < len(names) else ""
-                byte = f"byte 0x{ord(cell[error.start]) & 0xFF:02x}"
-                raise self._undecodable(f"line {line}{named}", byte) from error
-
-    def _undecodable(self, where: str, byte: str) -> InvalidTableError:
-        encoding = self.dialect.encoding
-        return InvalidTableError(
-            f"{self.label}: {where}: {byte} is not {encoding}.\n"
-            "Name the file's encoding (often latin-1 or cp1252: --encoding latin-1), "
-            "or save it as UTF-8.",
-        )
 
     def _ragged(self, line: int, cells: list[str]) -> InvalidTableError:
         at = (

@@ -179,11 +179,10 @@ def _as_arrow(parts: list[Any]) -> Any:
     """The cells of a column; those of several kinds become texts."""
     others = chain.from_iterable(part for part in parts if not isinstance(part, array))
     if set(map(type, others)) <= {float, NoneType}:
-        numbers = np.concatenate([np.empty(0), *(np.array(part, dtype=float) for part in parts)])
-        whole = np.where(np.isnan(numbers), 0.0, numbers)
-        is_whole = (whole == np.floor(whole)).all() and (np.abs(whole) < 2**53).all()
-        column = float_array(numbers)
-        return pc.cast(column, pa.int64()) if is_whole else column
+        column = float_array(np.concatenate([np.array(part, dtype=float) for part in parts]))
+        with suppress(pa.ArrowInvalid):  # unless all of them are whole
+            column = pc.cast(column, pa.int64())
+        return column
     cells = list(chain.from_iterable(parts))
     kinds = set(map(type, cells)) - {NoneType}
     if len(kinds) == 1 and kinds != {str}:

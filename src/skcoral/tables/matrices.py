@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,12 +56,9 @@ def matrix_in(table: Table, content: TableProfile, *, asked: bool = False) -> Na
 
     ``asked`` tells that the file is said to hold one: what is wrong is then an error.
     """
-    try:
+    with suppress(*() if asked else (InvalidCorrelationError,)):
         return _matrix_of(table, content, asked=asked)
-    except InvalidCorrelationError:
-        if asked:
-            raise
-        return None
+    return None
 
 
 def _matrix_of(table: Table, content: TableProfile, *, asked: bool) -> NamedMatrix:
