@@ -164,11 +164,24 @@ class _Reader:
             text.detach()
 
     def batches(self, size: int) -> Iterator[Batch]:
-        """Read the rows from the start."""
+        """Read the rows from the start: as they are cut, as long as every line is one."""
         self.skipped.clear()
-        unread = yield from self._plain_rows(size)
-        if unread is not None:
-            yield from self._sorted_out_rows(unread, size)
+        above, encoding = self._n_above, self.dialect.encoding
+        line, most = above + 1, self.limits.record_bytes
+        encoding = "utf8" if encoding.startswith("utf-8") else encoding
+        with (
+            self._opened() as (text, packed),
+            contextlib.suppress(pa.ArrowInvalid, UnicodeDecodeError),  # csv tells what is wrong
+        ):
+            for cells in self._cut(text, encoding, skip_rows=above, block_size=most):
+                if not self._is_plain(cells):
+                    break
+                lines = range(line, line + cells.num_rows)
+                yield from self._batch(lines, cells, packed).parts(size)
+                line += cells.num_rows
+            else:
+                return
+        yield from self._sorted_out_rows(line, size)
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[tuple[Any, Any]]:
@@ -193,24 +206,6 @@ class _Reader:
     def _batch(self, lines: Sequence[int], cells: Any, packed: Any) -> Batch:
         fraction = min(1.0, packed.tell() / max(self.source.size, 1))
         return Batch(lines, cells.columns[: len(self.names)], fraction)
-
-    def _plain_rows(self, size: int) -> Generator[Batch, None, int | None]:
-        """The rows as long as every line is one; returns the first line that is left unread."""
-        line, encoding = self._n_above + 1, self.dialect.encoding
-        encoding = "utf8" if encoding.startswith("utf-8") else encoding
-        with (
-            self._opened() as (text, packed),
-            contextlib.suppress(pa.ArrowInvalid, UnicodeDecodeError),  # csv tells what is wrong
-        ):
-            above, most = self._n_above, self.limits.record_bytes
-            for cells in self._cut(text, encoding, skip_rows=above, block_size=most):
-                if not self._is_plain(cells):
-                    return line
-                lines = range(line, line + cells.num_rows)
-                yield from self._batch(lines, cells, packed).parts(size)
-                line += cells.num_rows
-            return None
-        return line
 
     def _is_plain(self, cells: Any) -> bool:
         """Whether the records of a block are rows for sure, and each of them is one line.

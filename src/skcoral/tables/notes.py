@@ -13,7 +13,6 @@ from skcoral.tables.columns import ColumnProfile, TableProfile
 from skcoral.tables.dialect import SEPARATORS
 from skcoral.tables.table import Table
 
-_SHOWN = 8
 #: Names of weights, of a body or of a row: the numbers do not tell.
 _WEIGHT = ("weight", "wt")
 _ENCODINGS = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
@@ -42,7 +41,7 @@ def reading_notes(table: Table, content: TableProfile, names: Sequence[str]) -> 
         }
         if named := [name for name, counts in found.items() if counts]:
             marks = _counted(found.values())
-            told.append(f"{what} were left out: {marks}, in {listing(named, _SHOWN, quote='')}.")
+            told.append(f"{what} were left out: {marks}, in {listing(named, quote='')}.")
     return [*told, *_coded_notes(columns)]
 
 
@@ -76,18 +75,17 @@ def _coded_notes(columns: Sequence[ColumnProfile]) -> Iterator[str]:
     """Which variables are dummies, codes or numbers of persons: outputs are numbers of any size."""
     watched = [(shortened(column.name), column.watch) for column in columns]
     dummies = [name for name, watch in watched if watch.is_dummy]
-    codes = [
-        (name, watch.n_codes) for name, watch in watched if watch.n_codes and not watch.is_dummy
-    ]
+    several = [(name, watch.n_codes) for name, watch in watched if not watch.is_dummy]
+    codes = [f"{name} ({n} values)" for name, n in several if n]
     repeated = [name for name, watch in watched if watch.repeats_ids(name)]
     if dummies:
         hold = "holds" if len(dummies) == 1 else "hold"
-        yield f"Dummies become numbers: {listing(dummies, _SHOWN, quote='')} {hold} only 0 and 1."
+        yield f"Dummies become numbers: {listing(dummies, quote='')} {hold} only 0 and 1."
     if codes:
-        told = listing([f"{name} ({n} values)" for name, n in codes], _SHOWN, quote="")
+        told = listing(codes, quote="")
         yield f"Whole numbers with few values become other numbers: {told}."
     if repeated:
-        told = listing(repeated, _SHOWN, quote="")
+        told = listing(repeated, quote="")
         yield f"Used as variables although named like ids: {told}. Leave them out if they are."
     weights = [name for name, watch in watched if name.lower() in _WEIGHT and watch.low >= 0]
     for name in weights:
@@ -99,13 +97,13 @@ def _counted(found: Iterable[Mapping[str, int]]) -> str:
     for counts in found:
         total.update(counts)
     told = [f"{mark!r} ({n:,} cell{'s' if n > 1 else ''})" for mark, n in total.most_common()]
-    return listing(told, _SHOWN, quote="")
+    return listing(told, quote="")
 
 
 def left_out_note(what: str, reasons: Mapping[str, str], how: str = "") -> str:
     """Which columns are left out, why, and how to use them."""
     told = [f"{shortened(name) or 'the row labels'} ({why})" for name, why in reasons.items()]
-    return f"{what}: {listing(told, _SHOWN, quote='')}. {how}".rstrip() if told else ""
+    return f"{what}: {listing(told, quote='')}. {how}".rstrip() if told else ""
 
 
 def incomplete_note(
