@@ -27,8 +27,6 @@ from skcoral.tables.arrow_arrays import float_array, is_null, text_array
 from skcoral.tables.dialect import LOOKED_AT, has_numbers, has_units, header_place, is_note
 from skcoral.tables.table import Batch, Table
 
-#: Columns that are looked at to find the header of a sheet.
-_LOOKED_AT_COLUMNS = 400
 #: Where some rows stand, and their cells by column.
 Block = tuple[list[int], list[Any]]
 
@@ -115,8 +113,7 @@ def _pop_notes(blocks: list[Block]) -> list[tuple[int, str]]:
 
 def _first_rows(blocks: list[Block]) -> list[tuple[Any, ...]]:
     """The first rows of a sheet, which tell where its header is."""
-    columns = blocks[0][1][:_LOOKED_AT_COLUMNS] if blocks else []
-    return list(islice(zip(*columns, strict=True), LOOKED_AT))
+    return list(islice(zip(*blocks[0][1], strict=True), LOOKED_AT)) if blocks else []
 
 
 def sheet_names(label: str, stream: BinaryIO) -> list[str]:

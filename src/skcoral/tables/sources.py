@@ -22,8 +22,8 @@ from skcoral.tables.dialect import check_text
 #: How files begin; those of Stata since its version 13.
 GZIP, ZIP, PARQUET, OLD_EXCEL = b"\x1f\x8b", b"PK\x03\x04", b"PAR1", b"\xd0\xcf\x11\xe0"
 STATA = b"<stata_dta>"
+_DAMAGED = (zlib.error, zipfile.BadZipFile)
 _PIECE = 1 << 20  # bytes of a pipe that are read at a time
-_DAMAGED = (EOFError, zlib.error, OSError, zipfile.BadZipFile, NotImplementedError)
 
 
 @dataclass(frozen=True)
@@ -72,15 +72,15 @@ def find_source(
 
 @contextlib.contextmanager
 def readable(label: str) -> Iterator[None]:
-    """Turn errors of the system into errors about the table."""
+    """Turn errors of the system and of damaged files into errors about the table."""
     try:
         yield
     except (PermissionError, InvalidTableError):
         raise
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError, NotImplementedError, *_DAMAGED) as error:
         raise InvalidTableError(
             f"{label}: it cannot be read ({getattr(error, 'strerror', None) or error}).\n"
-            "Check the name and the folder."
+            "Check the name and the folder; what is damaged or cut short, copy or download again."
         ) from error
 
 
@@ -104,23 +104,16 @@ def in_memory(data: bytes, label: str) -> Source:
 @contextlib.contextmanager
 def unpacked(stream: BinaryIO, label: str) -> Iterator[Any]:
     """Read a text file through the decompression that its first bytes call for."""
-    try:
+    with readable(label), contextlib.ExitStack() as opened:
+        content: Any = stream
         head = stream.read(4)
         stream.seek(0)
-        with contextlib.ExitStack() as opened:
-            content: Any = stream
-            if head.startswith(GZIP):
-                content = opened.enter_context(gzip.GzipFile(fileobj=stream))
-            elif head.startswith(ZIP):
-                with readable(label):
-                    archive = opened.enter_context(zipfile.ZipFile(stream))
-                content = opened.enter_context(archive.open(_one_file(archive, label)))
-            yield content
-    except _DAMAGED as error:
-        raise InvalidTableError(
-            f"{label}: the file cannot be decompressed or read to its end ({error}).\n"
-            "It is damaged or was cut short: copy or download it again."
-        ) from error
+        if head.startswith(GZIP):
+            content = opened.enter_context(gzip.GzipFile(fileobj=stream))
+        elif head.startswith(ZIP):
+            archive = opened.enter_context(zipfile.ZipFile(stream))
+            content = opened.enter_context(archive.open(_one_file(archive, label)))
+        yield content
 
 
 def _one_file(archive: zipfile.ZipFile, label: str) -> zipfile.ZipInfo:
