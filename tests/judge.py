@@ -27,30 +27,30 @@ def wrongs(R: Any, result: Any, asked: dict[str, Any]) -> list[str]:
     G = T.T @ R @ T
     # Rounding of R is magnified by the coefficients.
     room = 1e-9 + 4e-16 * len(R) * float(np.abs(T).sum(axis=0).max()) ** 2
-    found = []
+    wrong = []
     if np.abs(np.diag(G) - 1).max() > room:
-        found.append(f"variances off by {np.abs(np.diag(G) - 1).max():.1e}")
+        wrong.append(f"variances off by {np.abs(np.diag(G) - 1).max():.1e}")
     fidelity = np.diag(R @ T)
     missed = float((result.rho_min - fidelity).max())
     if missed > room:
-        found.append(f"a floor is missed by {missed:.1e}")
+        wrong.append(f"a floor is missed by {missed:.1e}")
     value = residual(G, result.criterion, asked.get("pair_weights"))
     if abs(value - result.objective) > room * len(R) ** 2 * max(1.0, value):
-        found.append(f"the residual is {value:.9g}, not {result.objective:.9g}")
+        wrong.append(f"the residual is {value:.9g}, not {result.objective:.9g}")
     if "support" in asked and T[~asked["support"]].any():
-        found.append("coefficients outside the support")
+        wrong.append("coefficients outside the support")
     if not result.lower_bound <= result.objective + 1e-12 * max(1.0, result.objective):
-        found.append("the bounds are crossed")
+        wrong.append("the bounds are crossed")
     # The variables themselves meet every floor: no bound may exceed their residual.
     if result.lower_bound > residual(R, result.criterion, asked.get("pair_weights")) + room:
-        found.append("the bound exceeds what the identity attains")
+        wrong.append("the bound exceeds what the identity attains")
     try:
-        told = check(result, R)
+        verdict = check(result, R)
     except CoralError as error:
-        return [*found, f"its check ends in {type(error).__name__}: {error}"[:300]]
-    if not told.passed:
-        found.append(f"its own check: {'; '.join(told.problems)}"[:300])
-    return found
+        return [*wrong, f"its check ends in {type(error).__name__}: {error}"[:300]]
+    if not verdict.passed:
+        wrong.append(f"its own check: {'; '.join(verdict.problems)}"[:300])
+    return wrong
 
 
 def forgeries(rng: Any, result: Any) -> list[tuple[str, Any]]:

@@ -29,10 +29,10 @@ def run(name):
         patch.setattr(socket.socket, "connect", offline)
         plt.switch_backend("agg")
         plt.close("all")
-        found = runpy.run_path(f"{name}.py")
-        found["figures"] = [plt.figure(number) for number in plt.get_fignums()]
+        names = runpy.run_path(f"{name}.py")
+        names["figures"] = [plt.figure(number) for number in plt.get_fignums()]
         plt.close("all")
-    return found
+    return names
 
 
 @pytest.mark.slow  # building the documentation runs every example as well

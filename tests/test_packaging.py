@@ -43,8 +43,8 @@ def declared(project):
         project["project"]["dependencies"],
         *project["project"]["optional-dependencies"].values(),
     ]
-    found = [Requirement(text) for group in groups for text in group]
-    return [one for one in found if one.name != "scikit-coral"]
+    requirements = [Requirement(text) for group in groups for text in group]
+    return [one for one in requirements if one.name != "scikit-coral"]
 
 
 def test_lowest_environment_has_the_lowest_declared_versions(project):
@@ -72,8 +72,8 @@ def test_locks_name_no_host(name):
 def test_the_citation_names_the_version_of_the_package():
     import skcoral
 
-    said = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.M)
-    assert said[1] == skcoral.__version__
+    version = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.M)
+    assert version[1] == skcoral.__version__
 
 
 def test_workflows_run_pinned_actions_with_few_rights_on_every_python(project):

@@ -150,9 +150,11 @@ def test_the_way_back_returns_frames_under_set_output(evil):
 
 def test_documented_attributes_are_declared():
     section = inspect.getdoc(CORAL).split("Attributes\n")[1].split("Examples\n")[0]
-    told = {n for line in re.findall(r"^([\w, ]+) :", section, re.M) for n in line.split(", ")}
-    assert told
-    assert told <= {*Fitting.__annotations__, *dir(CORAL)}
+    documented = {
+        n for line in re.findall(r"^([\w, ]+) :", section, re.M) for n in line.split(", ")
+    }
+    assert documented
+    assert documented <= {*Fitting.__annotations__, *dir(CORAL)}
 
 
 def test_a_summary_says_that_an_optimum_within_a_support_is_one_within_it():

@@ -62,9 +62,9 @@ def test_pair_weights_are_symmetric() -> None:
 def test_correlations_beyond_one() -> None:
     for step, refused in ((5e-8, True), (0.2e-8, False)):
         two = np.array([[1.0, 1 + step], [1 + step, 1.0]])
-        with pytest.raises(InvalidCorrelationError) as found:
+        with pytest.raises(InvalidCorrelationError) as caught:
             check_correlation(two)
-        assert ("lie in" in str(found.value)) == refused
+        assert ("lie in" in str(caught.value)) == refused
 
 
 def test_anchors_that_count_as_dependent() -> None:
@@ -170,9 +170,9 @@ def test_a_variable_that_takes_part_in_a_dependency(part: float, takes_part: boo
 @pytest.mark.parametrize(("share", "named"), [(3e-6, True), (0.3e-6, False)])
 def test_a_coefficient_that_is_named_in_a_dependency(share: float, named: bool) -> None:
     null = np.array([[1.0, -1.0, share, 0.0]])
-    (told,) = linear_relations(null_space(null).T, ["a", "b", "c", "d"])
-    assert ("c" in told.names) == named
-    assert "d" not in told.names
+    (relation,) = linear_relations(null_space(null).T, ["a", "b", "c", "d"])
+    assert ("c" in relation.names) == named
+    assert "d" not in relation.names
 
 
 @pytest.mark.parametrize(("above", "weakest"), [(3e-9, "b"), (0.3e-9, "a")])
@@ -210,8 +210,8 @@ def test_columns_that_count_as_copies(apart: float, copies: bool) -> None:
     turn = null_space([a, key])[:, 0]
     angle = np.arccos(1 - apart)
     b = np.sin(angle) * turn + np.cos(angle) * a
-    found = duplicates(np.column_stack([a, -b]))
-    assert found == ([(0, 1)] if copies else [])
+    pairs = duplicates(np.column_stack([a, -b]))
+    assert pairs == ([(0, 1)] if copies else [])
 
 
 @pytest.mark.parametrize(("least", "inverts"), [(3e-13, True), (0.3e-13, False)])
@@ -227,8 +227,8 @@ def test_a_transformation_of_few_factors_that_inverts(least: float, inverts: boo
 def test_a_printed_diagonal_of_one(off: float, one: bool) -> None:
     """A little further off it is a covariance matrix, and has a scale."""
     matrix = np.array([[1 + off, 0.3, 0.2], [0.3, 1.0, 0.1], [0.2, 0.1, 1.0]])
-    found = named_matrix(matrix, ("a", "b", "c"), "it")
-    assert (found.scale is None) == one
+    matrix = named_matrix(matrix, ("a", "b", "c"), "it")
+    assert (matrix.scale is None) == one
 
 
 @pytest.mark.parametrize(("least", "refused"), [(-3e-5, True), (-1e-6, False)])
@@ -249,8 +249,8 @@ def test_outputs_that_a_solver_calls_uncorrelated(off: float, word: str) -> None
     best = best_exact(R, floors)
     turned = best.T @ (np.eye(6) + 0.5 * off * (np.eye(6, k=1) + np.eye(6, k=-1)))
     problem = Problem.of(R)
-    found = exact_solution(R, floors, replace(best, T=turned), problem.settings, 0.0)
-    assert certify(problem, found).status == word
+    solution = exact_solution(R, floors, replace(best, T=turned), problem.settings, 0.0)
+    assert certify(problem, solution).status == word
 
 
 @pytest.mark.parametrize(("lost", "largest"), [(3e-8, False), (0.3e-8, True)])
