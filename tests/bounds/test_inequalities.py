@@ -283,7 +283,7 @@ def test_a_point_that_does_not_complete_the_square_costs_its_distance(monkeypatc
     assert squares_bound(certificate, rho, A, Floats(2)).lower < wanted - 1e-3
 
 
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.49])
 def test_the_worst_number_in_a_radius(share: float) -> None:
     """One by one the bound is sharp: z²/a at the least a."""
     for a in (0.7, 3.0, 1e-9):

@@ -15,7 +15,7 @@ from skcoral.certificates import check
 from skcoral.certificates.certify import certify
 from skcoral.exceptions import NotCertifiedWarning
 
-from .conftest import with_arrays, with_T
+from .conftest import failed, with_arrays, with_T
 from .results import FULL, MASK, SYSTEM, R, about, honest
 from .test_tolerances import raised, rotation
 
@@ -60,6 +60,14 @@ def test_a_residual_that_is_not_exact(kind: str) -> None:
         found = asked.certified(**numbers_of(with_T(result, T)))
         assert (found.status == "exact") == exact
         assert check(found, R).passed or not exact
+
+
+def test_floors_on_composites_are_met() -> None:
+    """An exact decorrelator is turned for a miss that counts."""
+    asked = Asked(FULL["exact, anchors"])
+    for miss in (2e-10, 1e-12):
+        floors = asked.solution.fidelity + miss
+        assert "floors" not in failed(asked.certified(rho_min=floors))
 
 
 def test_a_mean_that_is_not_the_largest() -> None:

@@ -73,9 +73,6 @@ def multipliers_and_matrix(
     return weights, part(arrays, names[1], len(on), len(on)), on
 
 
-# A doubt that adds one per cent to what is left of a completed square, which is a rounding. With a
-# tenth of it matrices of a thousand rows are multiplied in parts that need not be.
-_LITTLE = 1e-2
 _LARGE = 400  # from here on a form on a support takes minutes in balls, and undivided factors do
 # Shares of its size by which a matrix is shifted until it is proved to be definite: at the optimum
 # many are semidefinite, and a computed eigenvalue is off by some 1e-16 per row. A bound loses about
@@ -85,7 +82,7 @@ _SHARES = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8)
 
 @dataclass(frozen=True)
 class Definite:
-    """A proof that A is definite: a nonsingular K with ``‖K A Kᵀ - I‖ ≤ doubt < 1``.
+    """A proof that A is definite: a nonsingular K with ``‖K A Kᵀ - I‖ ≤ doubt < ½``.
 
     ``A⁻¹ ⪯ KᵀK / (1 - doubt)``; ``factor`` is a Cholesky factor, ``inverse`` is K.
     """
@@ -114,7 +111,7 @@ def definite(arithmetic: Arithmetic, A: Array, radius: Array | None = None) -> D
         size = np.abs(K)
         error = error + size @ (radius * np.outer(d, d)) @ size.T
     doubt = float(np.sqrt(np.sum(error * error)) * WIDER)
-    if not doubt < 1:
+    if not doubt < 0.5:  # so that what is left of a completed square at most doubles
         return None
     return Definite(factor / d[:, None], K * d[None, :], doubt)
 
@@ -122,7 +119,7 @@ def definite(arithmetic: Arithmetic, A: Array, radius: Array | None = None) -> D
 def surely_definite(arithmetic: Arithmetic, A: Array) -> Definite | None:
     """Prove that ``A`` is positive definite; in floats, undivided factors mostly suffice."""
     quick = None if arithmetic.rigorous else definite(Floats(1), A)
-    return quick if quick and quick.doubt < _LITTLE else definite(arithmetic, A)
+    return quick or definite(arithmetic, A)
 
 
 def definite_form(arithmetic: Arithmetic, A: Array) -> Definite | None:
