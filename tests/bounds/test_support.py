@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import scipy.linalg as sla
 
-from certificates.results import R, honest
+from certificates.results import ANCHORS, R, honest
 from skcoral import decorrelate
 from skcoral.bounds.arithmetic import Floats
+from skcoral.bounds.columns import in_range, proved_columns
 from skcoral.bounds.support import support_bound
 from skcoral.core.linalg import correlation_of_covariance
 from skcoral.core.solution import Certificate
@@ -201,3 +202,13 @@ def test_frames_of_nearly_collinear_variables(seed: int, arithmetic: Any) -> Non
     point = Certificate("support", arrays, info)
     found = support_bound(point, np.full(4, 0.9), system, arithmetic)
     assert found.lower <= found.upper
+
+
+def test_composites_of_any_size_and_floors_of_zero() -> None:
+    """Anchors are scaled by powers of two into a range whose squares are floats."""
+    B = ANCHORS * 10.0 ** np.array([-200, -1, 3, 250])
+    largest = np.abs(in_range(B)).max(axis=0)
+    assert ((largest >= 1) & (largest < 2)).all()
+    floors = proved_columns(np.ones((P, 4)), np.zeros(4), R, B, Floats(2)).floors
+    assert not floors.lower.any()
+    assert not floors.upper.any()
