@@ -135,9 +135,9 @@ def holdout(
         The rows.
     cv : int, splitter or iterable, default=5
         A whole number assigns the rows to that many folds at random with a fixed seed, whatever
-        the order of the table, but groups stay whole, and a table whose index holds dates is
-        fitted on the past and measured on what follows. Otherwise as in scikit-learn, such as
-        ``TimeSeriesSplit(5, gap=20)`` for rows in the order of time.
+        the order of the table, and evenly by weight. But groups stay whole, and a table whose
+        index holds dates is fitted on the past and measured on what follows. Otherwise as in
+        scikit-learn, such as ``TimeSeriesSplit(5, gap=20)`` for rows in the order of time.
     sample_weight, groups
         As in :func:`confident_floors`; weights count in the fits and in the measures.
 
