@@ -114,32 +114,27 @@ class FrameProblem:
 
         ``closely``: by little smoothing, which leads away from outputs of nearly the same floors.
         """
-        answer, start = Answer(self, floors), on_caps(self.host, near.outputs, floors)[None]
-        bound = answer.lower_bound
-        if self._plain:
-            U, steps = lowest(self.host, start, floors, bound=bound, goal=0.1 * self.tol)
-        else:
-            U, steps = self._lowered(start, floors, bound, _NEAR if closely else np.inf)
-        answer.offer(to_device(U, self.A))
-        answer.n_iter = steps
+        answer = Answer(self, floors)
+        answer.descend(near.outputs[None], widest=_NEAR if closely else np.inf)
         return answer
 
-    def _lowered(
-        self, starts: Array, floors: Array, bound: float, widest: float = np.inf
-    ) -> tuple[Array, int]:
-        """The best outputs by another criterion from feasible starts, and the number of steps."""
-        U, _, steps = descend_pairs(
-            self.host,
-            starts,
-            floors,
-            self.criterion,
-            self.pair_weights,
-            bound=bound,
-            goal=0.1 * OPTIMAL_GAP,
-            max_iter=int(np.clip(_GRADIENTS / self._work, 20, 300)),
-            widest=widest,
-        )
-        return U, steps
+    def lowered(self, starts: Array, floors: Array, bound: float, widest: float) -> tuple[Any, int]:
+        """The best outputs by descent from feasible starts, and the number of steps."""
+        if self._plain:
+            U, steps = lowest(self.host, starts, floors, bound=bound, goal=0.1 * self.tol)
+        else:
+            U, steps = descend_pairs(
+                self.host,
+                starts,
+                floors,
+                self.criterion,
+                self.pair_weights,
+                bound=bound,
+                goal=0.1 * OPTIMAL_GAP,
+                max_iter=int(np.clip(_GRADIENTS / self._work, 20, 300)),
+                widest=widest,
+            )
+        return to_device(U, self.A), steps
 
     @property
     def further(self) -> int:
@@ -181,10 +176,7 @@ class FrameProblem:
             noise = rng.normal(size=(self.starts, r, p))
             starts += [point.U[None], point.U + short * noise]
             bound = max(bound, point.value)
-        feasible = on_caps(A, np.concatenate(starts), floors)
-        U, steps = lowest(A, feasible, floors, bound=bound, goal=0.1 * self.tol)
-        answer.offer(to_device(U, self.A))
-        answer.n_iter += steps
+        answer.descend(np.concatenate(starts), bound=bound)
         answer.prove("rank", multipliers_of_outputs(A, answer.outputs, floors))
         if dual is not None and not answer.certified:
             point = dual.maximise(partial(self._accurate, answer.objective), point)
@@ -209,15 +201,12 @@ class FrameProblem:
             (np.inf, 1.0, 3 * further),
             (_NEAR, 0.4, further),
         ):
-            U = answer.outputs
+            U = answer.outputs[None]
             moved = rng.normal(size=(count, *A.shape)) * np.sqrt((1.0 - floors) / len(A))
             moved = U + size * moved
             if size == 1.0:
                 moved[::2] += A - U
-            starts = on_caps(A, moved, floors) if count else U[None]
-            U, steps = self._lowered(starts, floors, answer.lower_bound, widest)
-            answer.offer(to_device(U, self.A))
-            answer.n_iter += steps
+            answer.descend(moved if count else U, widest=widest)
             if answer.certified or not further:
                 break
 
@@ -268,6 +257,14 @@ class Answer:
         value = self.problem.value(U)
         if self.U is None or value < self.objective - _ROUNDING * max(1.0, self.objective):
             self.U, self.objective = U, value
+
+    def descend(self, starts: Array, *, bound: float = 0.0, widest: float = np.inf) -> None:
+        """Offer the best outputs that descent finds from starts; none are below ``bound``."""
+        starts = on_caps(self.problem.host, starts, self.floors)
+        bound = max(bound, self.lower_bound)
+        U, steps = self.problem.lowered(starts, self.floors, bound, widest)
+        self.offer(U)
+        self.n_iter += steps
 
     def prove(self, kind: str, arrays: dict[str, Array]) -> None:
         """Evaluate a dual point, and keep it where its bound is larger."""

@@ -16,8 +16,7 @@ from skcoral.solvers.singular.dual import FrameDual, maximise_bound
 _FIRST = 60  # gradients that are spent on the rank bound before the dual is asked
 _GRADIENTS = 5e9  # r²p of the gradients once the dual has spoken
 _COARSE = 1e-4  # accuracy of the bound at which the outputs are looked at first
-# Gradients from many starts, from the best of them, and from the best one, with these numbers.
-_STAGES = ((150, None), (500, 6), (1000, 1))
+_STAGES = ((150, None), (1500, 6))  # gradients from all starts, and from so many of the best
 
 
 def least_squares(

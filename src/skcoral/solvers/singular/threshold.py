@@ -33,7 +33,6 @@ _EFFORT = 3e5  # r²p of all of these together
 _OFF = 1e-3  # size of a step off saddles: equal outputs have no slope along which they would part
 _AROUND = (0.1, 0.5)  # sizes of the steps to the further starts; larger ones find less
 _TRIALS, _GRADIENTS = 16, 100  # floors that are tried, and gradients at each
-_PRUNED, _FOLLOWED = 3, 6  # after this trial, so many starts go on
 _RIM = 1e-9  # above the floor, where an output still counts as at the rim
 
 
@@ -153,8 +152,6 @@ def _from_below(A: Array, centres: list[Array], upper: float) -> tuple[float, Ar
         tight = excess <= _TIGHT
         # levels only fall: nothing is gained from below the level of a tight frame
         on = levels >= levels[tight].max(initial=0.0)
-        if trial == _PRUNED:
-            on &= levels >= np.sort(levels)[-_FOLLOWED:][0]
         U, levels, excess, tight = U[on], levels[on], excess[on], tight[on]
         if tight.all():
             break
