@@ -94,14 +94,6 @@ def diagonal_matrix(values: Any) -> Any:
     return plus_diagonal(zeros((values.shape[0], values.shape[0]), values), values)
 
 
-def column_parts(A: Any) -> list[slice]:
-    """Slices of columns that fit in a processor's cache; elsewhere than in NumPy, all at once."""
-    p, width = A.shape[1], 2048
-    if not isinstance(A, np.ndarray) or p <= 2 * width:
-        return [slice(0, p)]
-    return [slice(start, min(start + width, p)) for start in range(0, p, width)]
-
-
 def submatrix(A: Any, rows: Index, columns: Index) -> Any:
     """A copy of some rows and columns."""
     if isinstance(A, np.ndarray):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.core.arrays import EPS, Array, Index, column_dots, column_parts, inner, to_device
+from skcoral.core.arrays import EPS, Array, Index, column_dots, inner, to_device
 from skcoral.solvers.descent import Smooth, descend, inners
 
 _STALL = 1e-9  # progress, relative to the value, that counts as none
@@ -23,16 +23,6 @@ def on_caps(A: Any, V: Any, floors: Array, *, room: float = 0.0) -> Any:
     ``room`` is left above each floor, so that rounding in what is computed from the columns cannot
     miss it.
     """
-    parts = column_parts(A)
-    if len(parts) == 1:
-        return _on_caps(A, V, floors, room)
-    out = np.empty_like(V)
-    for here in parts:
-        out[..., here] = _on_caps(A[:, here], V[..., here], floors[..., here], room)
-    return out
-
-
-def _on_caps(A: Any, V: Any, floors: Array, room: float) -> Any:
     target = np.where(floors < 1.0, np.minimum(floors + room, 0.5 * (1.0 + floors)), 1.0)
     along = column_dots(A, V)
     away = V - to_device(along[..., None, :], V) * A

@@ -25,13 +25,12 @@ from skcoral.core.linalg import conjugate_gradient
 from skcoral.core.lowrank import welch
 from skcoral.solvers.singular.point import Curvature, FramePoint, frame_point
 
-_SHRINK, _WIDE_SHRINK = 0.1, 0.03  # of τ, once the point is centred
+_SHRINK = 0.03  # of τ, once the point is centred
 _CENTRED = 1.0  # decrement, relative to rτ, of a point that counts as centred
 _INSIDE = 0.8  # share of the way to the boundary that a step may take
-_FORCING, _WIDE_FORCING = 0.01, 0.1  # relative residual of the inner conjugate gradients
+_FORCING = 0.1  # relative residual of the inner conjugate gradients
 _LAST = 1e-4  # the same before the maximisation ends: flat directions hide in a large residual
 _INNER = 100  # of their steps at most
-_WIDE = 8  # variables per dimension from which the systems are well conditioned
 _LIFT = 5e7  # κ of floors of one, relative to the spread of N in their direction
 _SHIFTED = 1e-6  # share of the least eigenvalue of N that a shift leaves
 
@@ -113,13 +112,12 @@ def maximise_bound(
     r, p = A.shape
     share = r / p  # each norm's part of the barrier, so that all norms weigh as much as N
     now = _start(A, floors, share) if resume is None else resume
-    shrink, forcing = (_WIDE_SHRINK, _WIDE_FORCING) if p >= _WIDE * r else (_SHRINK, _FORCING)
     count = 2 * r
     for _ in range(max_iter):
         left = allowed(now)
         if left == np.inf:
             return now
-        V, decrement = _newton_step(now, forcing)
+        V, decrement = _newton_step(now, _FORCING)
         if count * now.tau <= 0.5 * left and decrement <= 0.5 * left:
             V, decrement = _newton_step(now, _LAST)
             if decrement <= 0.5 * left:
@@ -130,8 +128,8 @@ def maximise_bound(
         now = replace(new, n_iter=now.n_iter + 1)
         if decrement < _CENTRED * r * now.tau:
             # centred: lower the barriers, and κ with them
-            tau = min(now.tau, max(shrink * now.tau, 0.2 * left / count))
-            at, kappa = now.point, shrink * now.point.kappa
+            tau = min(now.tau, max(_SHRINK * now.tau, 0.2 * left / count))
+            at, kappa = now.point, _SHRINK * now.point.kappa
             point = frame_point(at.n, at.B, floors, barrier=share * tau, kappa=kappa)
             now = replace(now, point=point, tau=tau)
     return now

@@ -1,8 +1,8 @@
 """The bound (★) of the trade-off for singular matrices.
 
 (★) lets outputs leave the span of the sources and is valid for every R; it is tight at high
-floors. The dual point is found for a matrix that is shrunk by 1e-14 or 1e-8, where the solver of
-the trade-off works; the bound is then evaluated for the matrix that was given. This may differ
+floors. The dual point is found for a matrix that is shrunk a little, where the solver of the
+trade-off works; the bound is then evaluated for the matrix that was given. This may differ
 from ``AᵀA`` by small eigenvalues, which a bound for that matrix alone would pay for.
 """
 
@@ -18,9 +18,8 @@ from skcoral.solvers.exact import solve_exact
 from skcoral.solvers.tradeoff.search import solve_floors
 
 # Towards the identity, for the search only: where R has null directions that H shares (duplicates)
-# the bound loses the root of it; the larger one is for floors next to one.
-_SHRUNK = (1e-14, 1e-8)
-_FEW = 40  # variables up to which the first is tried
+# the bound loses the root of it.
+_SHRUNK = 1e-14
 
 
 def lifted_dual(
@@ -40,17 +39,16 @@ def lifted_dual(
     """
     names = tuple(f"x{j}" for j in range(A.shape[1]))
     settings = Settings(names, criterion, pair_weights, tol=tol, max_iter=max_iter)
-    for shrunk in _SHRUNK if A.shape[1] <= _FEW else _SHRUNK[1:]:
-        R = (1.0 - max(shrunk, dropped)) * (A.T @ A)
-        np.fill_diagonal(R, 1.0)
-        try:
-            refused = solve_exact(R, floors, settings)
-            if isinstance(refused, Solution):
-                continue
-            solved = solve_floors(R, floors, settings, refused=refused, bound_only=True)
-        except (ArithmeticError, ValueError, RuntimeError):  # no digits left at this shrinkage
-            continue
-        finite = np.isfinite(solved.lam).all() and np.isfinite(solved.H).all()
-        if finite and cholesky_or_none(solved.H) is not None:
-            return {"multipliers": solved.lam, "H": solved.H}, A @ solved.T, solved.n_iter
-    return None
+    R = (1.0 - max(_SHRUNK, dropped)) * (A.T @ A)
+    np.fill_diagonal(R, 1.0)
+    try:
+        refused = solve_exact(R, floors, settings)
+        if isinstance(refused, Solution):
+            return None
+        solved = solve_floors(R, floors, settings, refused=refused, bound_only=True)
+    except (ArithmeticError, ValueError, RuntimeError):  # no digits left at this shrinkage
+        return None
+    finite = np.isfinite(solved.lam).all() and np.isfinite(solved.H).all()
+    if not finite or cholesky_or_none(solved.H) is None:
+        return None
+    return {"multipliers": solved.lam, "H": solved.H}, A @ solved.T, solved.n_iter

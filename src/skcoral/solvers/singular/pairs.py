@@ -19,7 +19,6 @@ _PATIENCE = 25  # steps after which progress is looked at
 _WIDTHS = (1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6)  # relative to the value
 _GAIN = 1e-6  # progress in these steps, relative to the value, that counts as none
 _ROUGH = 1e-3  # the same relative to the width, for the worst pair
-_FOLLOWED = {0.1: 12, 3e-3: 4}  # starts that are followed from these widths on, the best ones
 
 
 def criterion_of(U: Array, criterion: Criterion, pair_weights: Array | None = None) -> float:
@@ -59,9 +58,6 @@ def descend_pairs(
         least = float(values.min())
         if least - bound <= goal * max(1.0, least):
             break
-        if stage in _FOLLOWED:
-            followed = np.argsort(values, kind="stable")[: _FOLLOWED[stage]]
-            best, values = best[followed], values[followed]
         width = stage * max(least, 1e-12)
         gain = max(_GAIN, _ROUGH * stage) if criterion == "worst" else _GAIN
 

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from skcoral.core.arrays import (
     Array,
     column_dots,
-    column_parts,
     column_sums,
     diagonal,
     plus_diagonal,
@@ -67,7 +66,7 @@ def frame_point(
     """
     r, p = B.shape
     pinned = floors >= 1.0
-    kappa, E, phi = _all_roots(n, B, floors, barrier, kappa)
+    kappa, E, phi = _norm_roots(n, B, floors, barrier, kappa)
     lam = np.where(pinned, np.inf, floors / phi)
     factor = np.where(pinned, 0.0, lam)
     U = to_device(factor[None, :], B) * (E * B)
@@ -83,22 +82,6 @@ def frame_point(
     excess = float(least.sum()) - p / r * float(n.sum()) - 0.5 * spread
     logs = float(np.log(np.where(pinned, 1.0, kappa)).sum()) if barrier else 0.0
     return FramePoint(n, B, E, U, lam, kappa, phi, F, excess, barrier, logs)
-
-
-def _all_roots(
-    n: Array, B: Any, floors: Array, barrier: float, start: Array | None
-) -> tuple[Array, Any, Array]:
-    """The roots of all columns, a few thousand at a time."""
-    parts = column_parts(B)
-    if len(parts) == 1:
-        return _norm_roots(n, B, floors, barrier, start)
-    kappa, phi, E = np.empty(B.shape[1]), np.empty(B.shape[1]), np.empty_like(B)
-    for here in parts:
-        first = None if start is None else start[here]
-        kappa[here], E[:, here], phi[here] = _norm_roots(
-            n, B[:, here], floors[here], barrier, first
-        )
-    return kappa, E, phi
 
 
 def _norm_roots(
@@ -117,22 +100,13 @@ def _norm_roots(
     kappa = 2.0 * low if start is None else np.maximum(start, 1.0000001 * low)
     kappa = np.where(live, kappa, low)
     high = np.full_like(low, np.inf)
-    W, rows = B * B, to_device(n[:, None], B)
-    wanted = np.flatnonzero(live)
-    for step in range(_ROOT_STEPS):
-        if not len(wanted):
+    W, rows, moving = B * B, to_device(n[:, None], B), live
+    for _ in range(_ROOT_STEPS):
+        if not moving.any():
             break
-        # most columns are done after a few steps; the rest is cheap in NumPy
-        some = step >= 3 and isinstance(B, np.ndarray) and len(wanted) < 0.5 * len(floors)
-        here = wanted if some else np.arange(len(floors))
-        weights = W[:, here] if some else W
-        found = _root_step(
-            weights, rows, kappa[here], rho[here], low[here], high[here], barrier, float(n.max())
-        )
-        new, low[here], high[here], done = found
-        moving = ~done & live[here]
-        kappa[here] = np.where(moving, new, kappa[here])
-        wanted = here[moving]
+        new, low, high, done = _root_step(W, rows, kappa, rho, low, high, barrier, float(n.max()))
+        moving = moving & ~done
+        kappa = np.where(moving, new, kappa)
     E = 1.0 / (rows + to_device(kappa[None, :], B))
     return kappa, E, column_sums(W * E)
 
@@ -215,14 +189,12 @@ class Curvature:
 
     def apply(self, V: Any) -> Any:
         """One product with the operator."""
-        Y, W = 0.0 * V, V.astype(self._U.dtype) if isinstance(V, np.ndarray) else V
-        for here in column_parts(self._U):
-            U, C, E = self._U[:, here], self._C[:, here], self._E[:, here]
-            X = W @ U
-            s = column_dots(U, X) * self._inverse_floor[here]
-            t = column_dots(C, X) * self._inverse_norm[here]
-            dU = E * X - to_device(s[None, :], X) * U - to_device(t[None, :], X) * C
-            Y = Y + dU @ U.T
+        W = V.astype(self._U.dtype) if isinstance(V, np.ndarray) else V
+        X = W @ self._U
+        s = column_dots(self._U, X) * self._inverse_floor
+        t = column_dots(self._C, X) * self._inverse_norm
+        dU = self._E * X - to_device(s[None, :], X) * self._U - to_device(t[None, :], X) * self._C
+        Y = dU @ self._U.T
         out = V + Y + Y.T
         out = plus_diagonal(out, -float(diagonal(V).sum()) / V.shape[0])
         return out + self._barrier * V
