@@ -243,8 +243,8 @@ def _best_beside_fixed(
 
     What such sources leave of the others may fix further ones: they are completed by the same rule.
     """
-    reach = np.sqrt(diagonal(C))
-    fixed = np.flatnonzero(floors >= reach * (1 - 4 * EPS))
+    reach = np.sqrt(np.maximum(diagonal(C), 0.0))  # rounding leaves less than nothing to copies
+    fixed = np.flatnonzero((floors >= reach * (1 - 4 * EPS)) & (reach > 0.0))
     if np.any(floors > reach + tol) or len(fixed) in (0, len(floors)):
         return None  # out of reach, which the weights have to prove; or nothing to complete
     size = reach[fixed]
