@@ -28,7 +28,7 @@ from skcoral.solvers.singular.point import Curvature, FramePoint, frame_point
 _SHRINK = 0.03  # of τ, once the point is centred
 _CENTRED = 1.0  # decrement, relative to rτ, of a point that counts as centred
 _INSIDE = 0.8  # share of the way to the boundary that a step may take
-_FORCING = 0.1  # relative residual of the inner conjugate gradients
+_FORCING = 0.01  # relative residual of the inner conjugate gradients
 _LAST = 1e-4  # the same before the maximisation ends: flat directions hide in a large residual
 _INNER = 100  # of their steps at most
 _LIFT = 5e7  # κ of floors of one, relative to the spread of N in their direction

@@ -18,8 +18,9 @@ from skcoral.solvers.exact import solve_exact
 from skcoral.solvers.tradeoff.search import solve_floors
 
 # Towards the identity, for the search only: where R has null directions that H shares (duplicates)
-# the bound loses the root of it.
-_SHRUNK = 1e-14
+# the bound loses the root of it; the larger one is for tables with few rows, some of which have no
+# digits left at the smaller one.
+_SHRUNK = (1e-14, 1e-8)
 
 
 def lifted_dual(
@@ -39,16 +40,17 @@ def lifted_dual(
     """
     names = tuple(f"x{j}" for j in range(A.shape[1]))
     settings = Settings(names, criterion, pair_weights, tol=tol, max_iter=max_iter)
-    R = (1.0 - max(_SHRUNK, dropped)) * (A.T @ A)
-    np.fill_diagonal(R, 1.0)
-    try:
-        refused = solve_exact(R, floors, settings)
-        if isinstance(refused, Solution):
-            return None
-        solved = solve_floors(R, floors, settings, refused=refused, bound_only=True)
-    except (ArithmeticError, ValueError, RuntimeError):  # no digits left at this shrinkage
-        return None
-    finite = np.isfinite(solved.lam).all() and np.isfinite(solved.H).all()
-    if not finite or cholesky_or_none(solved.H) is None:
-        return None
-    return {"multipliers": solved.lam, "H": solved.H}, A @ solved.T, solved.n_iter
+    for shrunk in _SHRUNK:
+        R = (1.0 - max(shrunk, dropped)) * (A.T @ A)
+        np.fill_diagonal(R, 1.0)
+        try:
+            refused = solve_exact(R, floors, settings)
+            if isinstance(refused, Solution):
+                continue
+            solved = solve_floors(R, floors, settings, refused=refused, bound_only=True)
+        except (ArithmeticError, ValueError, RuntimeError):  # no digits left at this shrinkage
+            continue
+        finite = np.isfinite(solved.lam).all() and np.isfinite(solved.H).all()
+        if finite and cholesky_or_none(solved.H) is not None:
+            return {"multipliers": solved.lam, "H": solved.H}, A @ solved.T, solved.n_iter
+    return None
