@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, several of them together."""
+"""Output files that are put in place complete and together, or not at all."""
 
 from __future__ import annotations
 

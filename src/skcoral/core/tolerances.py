@@ -1,7 +1,6 @@
-"""What is promised, and how far a number may be off: the one table of tolerances.
+"""The tolerances of what is promised, in one place.
 
-Solvers aim at less, so that what they say stands up to a re-check; certificates and surfaces use
-it as it is.
+Solvers aim at smaller ones, so that their answers pass a check; certificates and reports use these.
 """
 
 UNIT_VARIANCE_TOL = 1e-10  # variances of outputs
@@ -14,9 +13,10 @@ BUDGET_TOL = 1e-9  # by how much a residual budget may be exceeded, relative to 
 REPORTED_TOL = 1e-9  # a reported number against its definition, relative to max(1, number)
 PRICE_TOL = 1e-6  # prices that are no multipliers themselves, relative to max(1, price)
 FACTOR_TOL = 1e-10  # entries of AᵀA against those of a singular R
-CORRELATED = 1e-10  # a residual correlation that makes a floor of one cost anything
+CORRELATED = 1e-10  # a residual correlation from which on a floor of one has an infinite price
 BOUND_TOL = 1e-12  # by how much a bound on the threshold may be overstated
 SYMMETRY_TOL = 1e-8  # halves of a given matrix, and its diagonal off one: files have 8 digits
-# Eigenvalues up to this times the largest are rounding: those of a matrix that is singular in exact
-# arithmetic come out at 1e-16 to 1e-13, and outputs that amplify a smaller one have no digits left.
+# Eigenvalues up to this times the largest count as zero: those of a matrix that is singular in
+# exact arithmetic are computed as 1e-16 to 1e-13, and outputs that amplify smaller ones have no
+# correct digits.
 SINGULAR_TOL = 1e-12

@@ -1,1 +1,1 @@
-"""Where a correlation matrix comes from: moments and estimators."""
+"""Correlation matrices of tables: moments, estimators, and the effect of a transformation."""

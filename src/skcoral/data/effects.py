@@ -112,10 +112,6 @@ class Measured(Shown, Fidelities, Frozen):
         """The figures of the headline by name, as ``coral fit --json`` gives them."""
         return {name: getattr(self, name) for name in _HEADLINE}
 
-    def summary(self) -> str:
-        """The figures in one sentence."""
-        return self.headline()
-
     def _table(self) -> tuple[str, tuple[str, ...], dict[str, Array]]:
         columns = {"fidelity": self.fidelity, "residual": self.residual, "vif": self.vif}
         if len(self.vif_before) == len(self.vif):  # composites are no columns of the table
@@ -137,6 +133,8 @@ class Measured(Shown, Fidelities, Frozen):
         if self.rows_used is not None:
             text += f"; {self.rows()}"
         return f"{text[0].upper()}{text[1:]}."
+
+    summary = headline
 
     def rows(self) -> str:
         """How many rows were measured, in words."""
