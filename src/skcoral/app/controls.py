@@ -32,7 +32,7 @@ def choose_level(problem: Problem, curve: Frontier) -> None:
     exact = threshold.least_residual == 0
     least = "uncorrelated" if exact else "as little correlated as is possible"
     button.button(
-        "To ρ★" if exact else "To the least",
+        "To ρ★" if exact else "To the least residual",
         on_click=change,
         kwargs={"floor": rounded_down(threshold.value, 3)},
         help=f"The highest floor at which the outputs can still be {least}.",

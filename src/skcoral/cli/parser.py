@@ -171,9 +171,7 @@ class _Command:
 
 COMMANDS = {
     "inspect": _Command(
-        "Tell what is in a table, and recommend a floor.",
-        "data.csv",
-        (*_TABLE, "--json"),
+        "Tell what is in a table, and recommend a floor.", "data.csv", (*_TABLE, "--json")
     ),
     "threshold": _Command(
         "Compute ρ★, the highest fidelity of exact decorrelation.",

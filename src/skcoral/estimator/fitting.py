@@ -16,12 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from skcoral import api
 from skcoral.core.lowrank import LowRankTransform
 from skcoral.core.results import Notes
-from skcoral.data.correlation import (
-    CorrelationEstimate,
-    estimate,
-    estimate_rows,
-    how_to_estimate,
-)
+from skcoral.data.correlation import CorrelationEstimate, estimate, estimate_rows, how_to_estimate
 from skcoral.data.effects import Measured, measure_matrix, measure_rows
 from skcoral.data.moments import Moments
 from skcoral.estimator.rows import (

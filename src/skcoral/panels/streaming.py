@@ -89,13 +89,8 @@ class Roller:
                     "rows by date, or name each column that tells several series apart (--by)."
                 )
         complete: Any = ~np.isnan(rows).any(axis=1)
-        windows = cut(
-            complete,
-            self._times if self.dates else None,
-            self.rule,
-            [slice(0, len(complete))],
-            self._anchor,
-        )
+        times = None if self.dates is None else self._times
+        windows = cut(complete, times, self.rule, [slice(0, len(complete))], self._anchor)
         windows.of_row[:before] = -1  # these rows were transformed with their own batch
         outputs, figures, _ = run(rows, complete, windows, self.solver, n_jobs=self.n_jobs)
         columns = window_columns(windows, figures, self.solver.output_names)

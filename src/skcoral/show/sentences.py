@@ -257,9 +257,8 @@ def units(model: Any) -> str:
         weighted = measured is not None and measured.weighted
         return f"{said} by the weights of the rows" if weighted else said
     differ = "standard deviations differ"
-    if (
-        model.n_samples_seen_
-    ):  # an estimator may have another centre than the mean, as MinCovDet has
+    if model.n_samples_seen_:
+        # An estimator may have another centre than the mean, as MinCovDet has.
         moved = np.abs(model.mean_ - model.moments_.mean) > 1e-9 * model.scale_
         differ = "means and standard deviations differ" if moved.any() else differ
     return f"{said} by {result.notes.about} (on the rows, {differ} from that)"

@@ -118,12 +118,7 @@ class Holdout(Drawn, Frozen):
 
 
 def holdout(
-    estimator: CORAL,
-    X: Any,
-    *,
-    cv: Any = 5,
-    sample_weight: Any = None,
-    groups: Any = None,
+    estimator: CORAL, X: Any, *, cv: Any = 5, sample_weight: Any = None, groups: Any = None
 ) -> Holdout:
     """Fit on some rows and measure on the others.
 
@@ -222,9 +217,8 @@ def _splits(sample: Resampler, X: Any, cv: Any, groups: Any) -> tuple[LeftOut, A
 def _times(X: Any) -> Any:
     """The dates that index a table, as whole numbers; None where it has none."""
     index: Any = getattr(X, "index", None)
-    kind = getattr(index, "dtype", None)
-    dated = getattr(kind, "kind", "") == "M" or str(kind).startswith("period")
-    return index.asi8 if dated else None
+    kind = str(getattr(index, "dtype", ""))
+    return index.asi8 if kind.startswith(("datetime", "period")) else None
 
 
 def _measure(sample: Resampler, fit: Fitted, part: Any) -> tuple[Array, Array, float, float]:
@@ -235,8 +229,8 @@ def _measure(sample: Resampler, fit: Fitted, part: Any) -> tuple[Array, Array, f
     raw = residual_of(fit.result, sources, sample_weight=weights)
     after = residual_of(fit.result, outputs, sample_weight=weights)
     u, v = standardised(outputs, weights), standardised(sources, weights)
-    share = np.full(len(u), 1.0 / len(u)) if weights is None else weights / weights.sum()
-    G = FactoredCorrelation(u * np.sqrt(share)[:, None])
+    share = 1.0 / len(u) if weights is None else (weights / weights.sum())[:, None]
+    G = FactoredCorrelation(u * np.sqrt(share))
     return mean_of(u * v, weights), largest_residuals(G), after, raw
 
 

@@ -17,11 +17,7 @@ from skcoral.data.correlation import CorrelationEstimate, estimate_rows, how_to_
 from skcoral.estimator import CORAL
 from skcoral.estimator.rows import column_names, read_rows
 from skcoral.estimator.settings import check_settings, solve_for
-from skcoral.exceptions import (
-    InvalidArgumentError,
-    NotCertifiedWarning,
-    SingularCorrelationWarning,
-)
+from skcoral.exceptions import InvalidArgumentError, NotCertifiedWarning, SingularCorrelationWarning
 from skcoral.stability.dependence import read_dependence
 
 

@@ -106,10 +106,7 @@ class FrontierDisplay(_style.Display):
         if np.isinf(least) or (self.criterion != "squared" and least > EXACT_TOL):
             return rho, objective
         above = rho >= self.threshold
-        return (
-            np.r_[start, self.threshold, rho[above]],
-            np.r_[least, least, objective[above]],
-        )
+        return (np.r_[start, self.threshold, rho[above]], np.r_[least, least, objective[above]])
 
     def _size(self) -> tuple[float, float]:
         return 6.4, 4.2

@@ -144,6 +144,9 @@ def gather(
             holdout = held_out(estimator, X, folds, known)
         except CoralError as error:  # a column may be constant in a part: the rest is as good
             notes.append(f"No hold-out table: {error}")
+    # the classical methods need full rank, and know no composites
+    special = result.anchors is not None or result.deficiency
+    classical = {} if special else baseline_fidelities(R)
     compared = None
     if X is not None and y is not None:
         compared, why = _regressions(estimator, X, y, outcome, known)
@@ -156,9 +159,7 @@ def gather(
         result=result,
         threshold=estimator.threshold_ if _is_quick(result) else None,
         check=check,
-        baselines=baseline_fidelities(R)
-        if result.anchors is None and not result.deficiency
-        else {},
+        baselines=classical,
         frontier=curve_of(estimator, n_points) if n_points and _is_quick(result) else None,
         holdout=holdout,
         outcome=outcome,

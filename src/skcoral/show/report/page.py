@@ -71,10 +71,7 @@ def render(facts: ReportFacts) -> str:
         priced=sentences.minimises_residual(result),
         state=("" if plain else " open") if facts.check.passed else " failed",
         promise=" ".join(filter(None, sentences.proved(result)[:2])),
-        asked=[
-            *_asked(facts.estimator, result),
-            *([("outcome", f"{facts.outcome}, not among the variables")] if facts.outcome else []),
-        ],
+        asked=_asked(facts, facts.estimator, result),
         certificate=_certificate(facts),
         warnings=_warnings(facts.estimator, result),
         listed=listed,
@@ -224,7 +221,7 @@ def _made_of(
     return name, terms, used - len(terms)
 
 
-def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
+def _asked(facts: ReportFacts, estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
     sure = getattr(estimator, "confidence_", None)
     floors = result.rho_min if sure is None else sure.rho_min
     if estimator.max_vif is not None:
@@ -256,6 +253,8 @@ def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
     if estimator.estimate_.weighted:
         asked.append(("weights", "rows are weighted"))
     asked.append(("outputs", sentences.units(estimator)))
+    if facts.outcome:
+        asked.append(("outcome", f"{facts.outcome}, not among the variables"))
     return asked
 
 
