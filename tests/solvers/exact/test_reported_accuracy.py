@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from skcoral import decorrelate
-from skcoral.certificates import check
 from skcoral.core.linalg import gram_defect
 from skcoral.datasets import make_system
 from skcoral.solvers.exact import best_exact, exact_threshold
@@ -60,25 +59,3 @@ def test_what_an_inexact_decorrelator_may_lack():
     # √(1 + δ) for the length of T, and what the inverse root changes of it: neither is left out
     found = fidelity_allowance(np.eye(2), np.eye(2), 0.5)
     np.testing.assert_allclose(found, np.sqrt(1.5) * (np.sqrt(2) - 1), rtol=1e-14)
-
-
-@pytest.mark.parametrize("kept", [1, 2])
-def test_floors_of_one_that_exact_decorrelation_can_meet(kept):
-    """Variables that are uncorrelated with each other stay; the others make room around them."""
-    rng = np.random.default_rng(2)
-    p = 6
-    A = np.eye(p) + 0.25 * np.tril(rng.normal(size=(p, p)), -1)
-    A[:kept] = np.eye(p)[:kept]
-    A /= np.linalg.norm(A, axis=1, keepdims=True)
-    R = A @ A.T
-    np.fill_diagonal(R, 1.0)
-    result = decorrelate(R, [1.0] * kept + [0.3] * (p - kept))
-    assert result.status == "exact"
-    np.testing.assert_allclose(result.T[:, :kept], np.eye(p)[:, :kept], atol=1e-9)
-    verdict = check(result, R)
-    assert verdict.passed, verdict.problems
-    # no exact decorrelator with these outputs has a larger mean: the others alone, beside them
-    inner = R[kept:, kept:] - R[kept:, :kept] @ R[:kept, kept:]
-    values, vectors = np.linalg.eigh(inner)
-    best = np.trace((vectors * np.sqrt(values)) @ vectors.T)
-    assert result.fidelity.sum() == pytest.approx(kept + best, abs=1e-7)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from skcoral import decorrelate, threshold
-from skcoral.certificates import check, prove
-from skcoral.core.solution import Certificate
+from skcoral.certificates import check
 from skcoral.exceptions import CertificateError
 from skcoral.solvers.singular.dual import maximise_bound
 from skcoral.solvers.singular.rank_bound import RankBound, multipliers_of_outputs
@@ -39,62 +36,11 @@ def test_results_pass(tables, kind, criterion, floor):
     assert verdict.passed, verdict.problems
 
 
-def test_the_rank_proves_the_absolute_sum_of_duplicates(tables):
-    """p - r, and not more: a larger bound is refused."""
-    R = matrices(tables)["duplicates"]
-    result = decorrelate(R, 0.9, criterion="absolute")
-    assert (result.status, result.certificate.kind) == ("optimal", "frame")
-    assert result.lower_bound == pytest.approx(1.0, abs=1e-12)
-    assert not check(replace(result, lower_bound=1.001, objective=1.001), R).passed
-
-
 @pytest.mark.parametrize("kind", ["noise", "sums", "duplicates", "rank one"])
 def test_thresholds_pass(tables, kind):
     R = matrices(tables)[kind]
     verdict = check(threshold(R), R)
     assert verdict.passed, verdict.problems
-
-
-@pytest.mark.parametrize("floor", [0.7, 0.99])
-def test_proofs_in_ball_arithmetic(tables, floor):
-    pytest.importorskip("flint")
-    R = matrices(tables)["sums"]
-    proof = prove(decorrelate(R, floor), R)
-    assert proof.rigorous
-    assert proof.passed, proof.problems
-
-
-def refused(result, **where):
-    try:
-        return not check(result, **where).passed
-    except CertificateError:
-        return True
-
-
-def test_altered_results_are_refused(tables):
-    R = matrices(tables)["noise"]
-    result = decorrelate(R, 0.99)
-    assert result.certificate.kind == "frame"
-    arrays, left_open = dict(result.certificate.arrays), np.corrcoef(tables.sums(100, 8, 1, 0).T)
-    forged = {
-        "objective": replace(result, objective=0.9 * result.objective),
-        "bound": replace(result, lower_bound=1.001 * result.lower_bound),
-        "T": replace(result, T=result.T + 1e-4 * np.eye(len(R))),
-        "rank": replace(
-            result,
-            certificate=replace(
-                result.certificate, info={**result.certificate.info, "rank": result.rank - 1}
-            ),
-        ),
-        "status": replace(decorrelate(left_open, 0.9), status="optimal"),
-    }
-    for name in ("N", "multipliers", "kappa", "factor"):
-        changed = {**arrays, name: 1.01 * arrays[name]}
-        certificate = Certificate("frame", changed, result.certificate.info)
-        forged[name] = replace(result, certificate=certificate)
-    for name, other in forged.items():
-        matrix = left_open if name == "status" else R
-        assert refused(other, R=matrix), name
 
 
 @pytest.mark.parametrize("floor", [0.9, 0.95, 0.99])

@@ -27,13 +27,6 @@ def test_two_hundred_columns_of_forty_rows_are_certified(tables, kind, floor):
     assert answer.certified
 
 
-def test_floors_of_one_keep_the_sources(tables):
-    A = tables.factor_of(tables.sums(60, 10, 2))
-    answer = FrameProblem(A).solve(np.ones(10))
-    np.testing.assert_allclose(answer.U, A, atol=1e-14)
-    assert answer.certified
-
-
 @pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
 def test_two_equal_columns_stay_correlated_at_one(criterion):
     answer = FrameProblem(np.array([[1.0, -1.0]]), criterion).solve(np.zeros(2))

@@ -116,10 +116,6 @@ def exact_threshold(
         rest: Index = np.setdiff1d(np.arange(p), binding)
         least = float(root.fidelity.min()) * floors
         full, completion = complete_exactly(C, least, binding, T, tol=1e-2 * tol)
-        if not completion.feasible:
-            # For floors at the edge of what is possible, lower them within the tolerance.
-            second = complete_exactly(C, least - 0.3 * tol, binding, T, tol=1e-2 * tol)
-            full, completion = second if second[1].feasible else (full, completion)
         if completion.feasible or n_iter >= max_iter or eject < 1e-14:
             T, rest_S = full, completion.S
             rest_weights[rest] = completion.weights

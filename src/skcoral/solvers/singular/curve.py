@@ -115,7 +115,9 @@ class _Budget:
 
     def visit(self, floor: float, start: Any = None) -> Answer:
         """The best outputs and bound for a floor."""
-        return self._reported(self.problem.solve(np.full(self.problem.p, floor), start=start))
+        return self._reported(
+            self.problem.solve(np.full(self.problem.A.shape[1], floor), start=start)
+        )
 
     def climb(self, near: Answer, low: float, high: float, *, closely: bool) -> Answer | None:
         """The highest floor between two to which outputs can be followed; None if there is none.
@@ -137,7 +139,7 @@ class _Budget:
                 break
             share = np.clip(below / (below - above), 0.1, 0.9)
             floor = low + share * (high - low)
-            floors = np.full(self.problem.p, floor)
+            floors = np.full(self.problem.A.shape[1], floor)
             near = self._reported(self.problem.follow(floors, near, closely=closely))
             if self.allows(near):
                 inside, low = near, floor

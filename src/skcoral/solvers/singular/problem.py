@@ -60,11 +60,6 @@ class FrameProblem:
         return np.asarray(to_host(self.A))
 
     @property
-    def p(self) -> int:
-        """Number of variables."""
-        return int(self.A.shape[1])
-
-    @property
     def least(self) -> float:
         """What the rank alone proves about the criterion, for every transformation."""
         return Answer(self, np.zeros(self.A.shape[1])).lower_bound
