@@ -196,7 +196,7 @@ def decorrelate(
         pair_weights=pair_weights,
         anchors=anchors,
         tol=tol,
-        max_iter=check_count("max_iter", max_iter),
+        max_iter=max_iter,
         on_singular=on_singular,
         callback=callback,
     )

@@ -30,6 +30,7 @@ from skcoral.core.tolerances import SINGULAR_TOL, SYMMETRY_TOL
 from skcoral.core.validation import (
     WEIGHT_RANGE,
     check_choice,
+    check_count,
     check_names,
     check_positive,
     float_array,
@@ -146,7 +147,7 @@ class Problem:
             cast(Criterion, check_choice("criterion", criterion, CRITERIA)),
             None if pair_weights is None else check_pair_weights(pair_weights, matrix.names),
             check_positive("tol", tol),
-            max_iter,
+            check_count("max_iter", max_iter),
             callback,
             matrix.memory,
         )
