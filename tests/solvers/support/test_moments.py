@@ -50,7 +50,7 @@ def moment_matrix(relaxation: Relaxation, caps: Caps, U: Array) -> Array:
     y = [1.0]
     for u, n in zip(U, relaxation.sizes, strict=True):
         s = u[:n]
-        H = relaxation.harmonics[int(n)].flat.reshape(-1, n, n)
+        H = relaxation.forms[int(n)][1:].reshape(-1, n, n)
         y.extend(np.einsum("a,hab,b->h", s, H, s))
     return np.outer(y, y)
 
@@ -63,19 +63,23 @@ def test_normal_equations_and_completed_multipliers(worst: bool, floor: float) -
     relaxation = Relaxation(caps, worst=worst)
     rng = np.random.default_rng(1)
     x = rng.normal(size=(relaxation.N, relaxation.N))
-    x = relaxation.free_parts(x + x.T, 1.3 if worst else 0.0)
+    x = x + x.T
+    x[0, 0] = 1.3 if worst else 0.0
     blocks = relaxation.blocks(x, constant=0.0)
-    image = relaxation.free_parts(*relaxation.collected(blocks))
+    image = relaxation.collected(blocks)
     np.testing.assert_allclose(relaxation.normal(x), image, atol=1e-12)
     # Σ ω r² = ⟨S, X⟩ + constant + what the other blocks contribute, for any multipliers.
     duals = [rng.normal(size=b.shape) for b in blocks]
     duals = [d + d.swapaxes(1, 2) for d in duals]
     duals[-1] = np.abs(duals[-1]) if worst else duals[-1]
+    duals = [P - A for P, A in zip(relaxation.projected(duals), duals, strict=True)]
     S, constant, weights = relaxation.completed(duals)
     X = moment_matrix(relaxation, caps, points(caps, 1)[0])
     further = relaxation._further(X, 0.0)
-    others = [group.up(X) for group in relaxation.groups] + further[: len(further) - worst]
-    spent = sum(np.sum(d * b) for d, b in zip(duals[1:], others, strict=False))
+    others = [group.up(X) for group in relaxation.pairs] + further[: len(further) - worst]
+    spent = sum(
+        np.sum(d * b) for d, b in zip(duals[1 + len(relaxation.columns) :], others, strict=False)
+    )
     expected = float(weights @ relaxation._expected(X))
     assert np.sum(S * X) + constant + spent == pytest.approx(expected, abs=1e-10)
 

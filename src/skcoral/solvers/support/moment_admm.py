@@ -46,18 +46,18 @@ def bound_by_moments(
     end = time.process_time() + TIME_LIMIT
     objective = relaxation.objective()
     constants = relaxation.blocks(np.zeros((relaxation.N, relaxation.N)))
-    shift = relaxation.free_parts(*relaxation.collected(constants))
+    shift = relaxation.collected(constants)
     scale = relaxation.diagonal()
     penalty, state = _PENALTY, constants
     x = np.zeros_like(objective)
     best: tuple[float, Array, Array, Blocks] = (-np.inf, x, x, constants)
     previous, history = constants, list[float]()
     for step in range(1, _STEPS + 1):
-        right = relaxation.free_parts(*relaxation.collected(state)) - shift
+        right = relaxation.collected(state) - shift
         x = _least_squares(relaxation, right - objective / penalty, scale, x)
         moments = relaxation.blocks(x)
         reflected = [2.0 * X - V for X, V in zip(moments, state, strict=True)]
-        cone = [_positive(A) for A in reflected]
+        cone = relaxation.projected(reflected)
         state = [V + _RELAXATION * (P - X) for V, P, X in zip(state, cone, moments, strict=True)]
         if step % _CHECK == 0:
             duals = [penalty * (P - A) for P, A in zip(cone, reflected, strict=True)]
@@ -89,14 +89,6 @@ def _least_squares(relaxation: Relaxation, right: Array, scale: Array, start: Ar
         relaxation.normal, right, lambda r: r / scale, rtol=_EQUATIONS, max_iter=50, start=start
     )
     return np.asarray(found)
-
-
-def _positive(A: Array) -> Array:
-    """Nearest positive semidefinite matrices."""
-    if A.shape[1] == 1:
-        return np.maximum(A, 0.0)
-    values, vectors = np.linalg.eigh(A)
-    return np.asarray((vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.swapaxes(1, 2))
 
 
 def _distance(A: Blocks, B: Blocks) -> float:
