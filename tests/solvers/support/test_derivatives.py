@@ -92,8 +92,7 @@ def test_the_interior_point_method_ends_at_full_accuracy(space, criterion):
 def test_points_so_near_the_boundary_that_a_step_overflows(space, norm):
     """No step is taken from there, and nothing is raised; the search keeps its best bound."""
     barrier = _Barrier(space[2], norm)
-    M = np.zeros((5, 5))
-    mu, phi = barrier.inside(M, 0.1)
+    M, mu, phi = barrier.first()
     step, decrement = barrier.newton(M, mu, phi, 0.03)
     assert 0 < decrement < np.inf
     assert np.isfinite(step[0]).all()

@@ -39,6 +39,7 @@ Norm = Literal["frobenius", "nuclear"]
 _Crosses = tuple[tuple[Array, Array], ...]
 
 _SHRINK = 0.1  # of the barrier, each time that a point is centred
+_STEPS = 200  # of Newton's method, at most: 40 to 75 are usual
 _WIDTH = 0.1  # slack of the first point; entries of M are of the order one
 _CENTERED = 0.5  # decrement, in units of the barrier, at which it shrinks
 # Up to here a Newton system is factorised; beyond, it is solved by conjugate gradients.
@@ -54,28 +55,12 @@ class FrameBound:
     eta: Array  # multipliers of the squared floors
 
 
-def block_forms(frames: Array, M: Array) -> Array:
-    """``B_kᵀ M B_k`` for every column; padding is left at zero."""
-    return np.asarray(np.matmul(np.matmul(frames, M), frames.swapaxes(1, 2)))
-
-
-def block_minima(caps: Caps, forms: Array) -> Array:
-    """Smallest eigenvalue of each block."""
-    forms = forms.copy()
-    padding = np.arange(caps.m)
-    # Padding must never be the smallest: give it the largest value of the block.
-    bound = np.abs(forms).sum(axis=2).max(axis=1)
-    forms[:, padding, padding] += np.where(caps.valid, 0.0, bound[:, None])
-    return np.asarray(np.linalg.eigvalsh(forms)[:, 0], dtype=np.float64)
-
-
 def frame_bound(
     caps: Caps,
     *,
     norm: Norm = "frobenius",
     stop_at: float = np.inf,
     tol: float = 1e-9,
-    max_iter: int = 200,
     on_iteration: Callable[[float], object] | None = None,
 ) -> FrameBound:
     """Maximise the dual of the frame relaxation.
@@ -85,11 +70,10 @@ def frame_bound(
     the best bound so far.
     """
     barrier = _Barrier(caps, norm)
-    M = np.zeros((caps.p, caps.p))
-    mu, phi = barrier.inside(M, _WIDTH)
+    M, mu, phi = barrier.first()
     best = FrameBound(-np.inf, M, np.zeros(caps.k))
     tau = _WIDTH / 3
-    for _ in range(max_iter):
+    for _ in range(_STEPS):
         step, decrement = barrier.newton(M, mu, phi, tau)
         moved = barrier.move(M, mu, phi, tau, step) if np.isfinite(decrement) else None
         if moved is not None:
@@ -134,17 +118,10 @@ class _Barrier:
         # Where φ stands on the diagonal; μ has the first place of a column with a floor.
         self.low = caps.valid * (1.0 - on[:, None] * (np.arange(caps.m) == 0))
 
-    def inside(self, M: Array, width: float) -> tuple[Array, Array]:
-        """Multipliers with all slacks at least ``width``, more or less."""
-        forms = block_forms(self.frames, M)
-        rest = forms.copy()
-        rest[:, 0] = rest[:, :, 0] = 0.0
-        side = np.sqrt(np.einsum("ka,ka->k", forms[:, 0, 1:], forms[:, 0, 1:])) + width
-        mu = (forms[:, 0, 0] - side) * self.floored
-        floored = np.minimum(np.minimum(block_minima(self.caps, rest), 0.0), self.square * mu)
-        return mu, np.where(
-            self.floored > 0, floored - side, block_minima(self.caps, forms) - width
-        )
+    def first(self) -> tuple[Array, Array, Array]:
+        """M = 0, and multipliers with all slacks at least ``_WIDTH``."""
+        M, mu = np.zeros((self.caps.p, self.caps.p)), -_WIDTH * self.floored
+        return M, mu, self.square * mu - _WIDTH
 
     def floor_multipliers(self, mu: Array, phi: Array) -> Array:
         """η of the floors."""
@@ -152,7 +129,7 @@ class _Barrier:
 
     def slacks(self, M: Array, mu: Array, phi: Array) -> Array:
         """Block slack matrices, the identity on padding."""
-        forms = block_forms(self.frames, M)
+        forms = np.matmul(np.matmul(self.frames, M), self.frames.swapaxes(1, 2))
         diagonal = np.arange(self.caps.m)
         forms[:, diagonal, diagonal] += self.unpadded - phi[:, None] * self.low
         forms[:, 0, 0] -= mu * self.floored
