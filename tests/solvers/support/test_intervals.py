@@ -138,29 +138,6 @@ def test_fixed_coefficients_are_fixed(simulated):
     assert result.T[2, 0] == 0.25
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda lower, upper: upper.__setitem__((1, 1), 0.1), "'x1' cannot have a fidelity above"),
-        (
-            lambda lower, upper: lower.__setitem__((3, 3), 4.0),
-            "'x3' is forced to a variance of at least",
-        ),
-        (
-            lambda lower, upper: (lower[:, 2].fill(-0.1), upper[:, 2].fill(0.1)),
-            "'x2' (has a variance of at most|cannot have a fidelity above)",
-        ),
-    ],
-)
-def test_what_cannot_be_met_is_refused_with_the_reason(simulated, change, message):
-    R = simulated(5)
-    mask = (np.abs(R) > 0.2) | np.eye(5, dtype=bool)
-    lower, upper = free(5)
-    change(lower, upper)
-    with pytest.raises(InfeasibleError, match=message):
-        solve(R, 0.97, mask, (lower, upper))
-
-
 def test_a_fidelity_limit_in_the_message_is_the_true_one():
     """Two variables: with t₂ = b, unit variance says t₁² + 2rt₁b + b² = 1."""
     r, b = 0.6, 0.3
