@@ -129,7 +129,7 @@ class _Barrier:
 
     def slacks(self, M: Array, mu: Array, phi: Array) -> Array:
         """Block slack matrices, the identity on padding."""
-        forms = np.matmul(np.matmul(self.frames, M), self.frames.swapaxes(1, 2))
+        forms: Array = np.matmul(np.matmul(self.frames, M), self.frames.swapaxes(1, 2))
         diagonal = np.arange(self.caps.m)
         forms[:, diagonal, diagonal] += self.unpadded - phi[:, None] * self.low
         forms[:, 0, 0] -= mu * self.floored
