@@ -141,7 +141,7 @@ def test_a_table_without_any_output_is_not_written(prices, main, tmp_path, outpu
     prices[1].assign(d=np.arange(150) // 75).to_csv(flat, index=False)
     out = output if output == "-" else tmp_path / output
     for path, options, words in (
-        (prices[0], ["--window", 500], ("window of 500", "--window", "--min-rows")),
+        (prices[0], ["--window", 500], ("window of 500", "149 before", "--window", "--min-rows")),
         (flat, ["--window", 40, "--step", 75, "--columns", "a,c,d"], ("`d`", "--exclude")),
     ):
         status, said, err = main("roll", path, *options, "-o", out)

@@ -54,15 +54,15 @@ def _check_outputs(run: RollingPass, options: Namespace) -> None:
     """Refuse to write a table in which no row has an output: its variables would all be empty."""
     if run.without.total() < run.n_rows:
         return
+    remedy = (
+        "Choose a shorter --window or a smaller --min-rows (without it, a window needs all of its "
+        "rows), or leave out columns with many missing values (--exclude)."
+    )
+    if run.first_reason:
+        remedy = f"First window refused: {run.first_reason} Or leave a column out (--exclude)."
     raise InvalidTableError(
-        f"{run.data.table.label}: no window of {options.window} gives a row an output "
-        f"({run.reasons}).\n"
-        + (
-            f"First window refused: {run.first_reason} Or leave a column out (--exclude)."
-            if run.first_reason
-            else "Choose a shorter --window or a smaller --min-rows (without it, a window needs "
-            "all of its rows), or leave out columns with many missing values (--exclude)."
-        )
+        f"{run.data.table.label}: with a window of {options.window} none of the rows has an output "
+        f"({run.reasons}).\n{remedy}"
     )
 
 

@@ -148,7 +148,7 @@ def threshold(th: Threshold, result: Decorrelation | None = None) -> str:
     start = f"For {about}, exact" if about else "Exact"
     of = "" if result is None else of_threshold(result)
     return (
-        f"{start} decorrelation{of} can keep every output at {th.value:.9f} and no higher (ρ★, "
+        f"{start} decorrelation{of} can keep every fidelity at {th.value:.9f} and no higher (ρ★, "
         f"proved to within {th.gap:.1g})."
     )
 
