@@ -85,9 +85,7 @@ def test_inspect_of_uncorrelated_columns_prints_no_command_that_changes_nothing(
     rows = np.random.default_rng(0).normal(size=(200, 3))
     pd.DataFrame(rows, columns=["a", "b", "c"]).to_csv(tmp_path / "t.csv", index=False)
     _, out, _ = main("inspect", tmp_path / "t.csv")
-    assert "No two variables correlate by more than 0.5 and no VIF exceeds 2." in " ".join(
-        out.split()
-    )
+    assert "no VIF exceeds 2" in " ".join(out.split())
     assert not out.rstrip().splitlines()[-1].startswith("  coral fit")
 
 

@@ -225,7 +225,7 @@ def test_dependent_columns_have_no_threshold():
     X["sum"] = X["a"] + X["b"]
     text = html.unescape(report.render(report.gather(CORAL().fit(X), X=X, n_points=0)))
     assert "ρ★" not in text
-    assert "<dd>the least residual of this rank with the highest common fidelity (no" in text
+    assert "least residual of this rank" in text
     assert "<dt>highest floor with the least residual</dt>" in text
 
 
@@ -268,8 +268,8 @@ def test_supports_are_not_called_exact(wine):
     coral = CORAL(support=[("alcohol", "proline")]).fit(X)
     text = html.unescape(report.render(report.gather(coral, n_points=3)))
     assert coral.result_.objective > 1  # most pairs stay as they are
-    assert "<dt>goal</dt><dd>the least residual within the support (no floor given)</dd>" in text
-    assert "The curve is for unrestricted coefficients; the answer can lie above it." in text
+    assert "within the support (no floor given)" in text
+    assert "curve is for unrestricted coefficients" in text
 
 
 @pytest.mark.parametrize("page", ["wine_page", "evil_page"])
