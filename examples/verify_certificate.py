@@ -46,15 +46,25 @@ def exactly(*matrices):
 
 
 def completed_square(H, d, C, rho):
-    """``2ρᵀd - tr H - tr(H⁻¹DCD)``, by the square completed at a float matrix X near ``DH⁻¹``."""
-    one, D, none = np.eye(len(d)), np.diag(d), np.zeros((len(d), len(d)))
-    half = np.linalg.solve(root(H), D)
-    X = np.linalg.solve(root(H).T, half).T
-    fidelity = exactly(np.hstack([C, -np.diag(rho)]), np.vstack([X, one]))  # CX - Diag(ρ)
-    both = np.block([[C, none], [none, one]])
-    defect = exactly(np.hstack([X.T, -one]), both, np.vstack([X, one]))  # XᵀCX - I
-    Z = exactly(np.hstack([X, -D]), np.vstack([H, one]))  # XH - D, a rounding
-    rest = np.sum(np.linalg.solve(root(H), Z.T) ** 2) * np.abs(C).sum(axis=0).max()
+    """``2ρᵀd - tr H - tr(H⁻¹DCD)``, by the square completed at a float matrix X near ``DH⁻¹``.
+
+    C is a matrix, or the factors of it, whose product is then not rounded.
+    """
+    factors = [C] if isinstance(C, np.ndarray) else C
+    one, D, none = np.eye(len(d)), np.diag(d), np.zeros
+    X, Z = none(D.shape), -D
+    for _ in range(3):  # the first step solves XH = D, the others mend what rounding took
+        X = X - np.linalg.solve(root(H).T, np.linalg.solve(root(H), Z.T)).T
+        Z = exactly(np.hstack([X, -D]), np.vstack([H, one]))  # XH - D, a rounding
+    point = np.vstack([X, one])
+    both = [
+        np.block([[M, none((len(M), len(d)))], [none((len(d), M.shape[1])), one]]) for M in factors
+    ]
+    first = np.hstack([factors[0], -np.diag(rho)])
+    fidelity = exactly(first, *both[1:], point)  # CX - Diag(ρ)
+    defect = exactly(np.hstack([X.T, -one]), *both, point)  # XᵀCX - I
+    size = np.abs(exactly(*factors)).sum(axis=0).max()
+    rest = np.sum(np.linalg.solve(root(H), Z.T) ** 2) * size
     return float(np.sum(defect * H) - 2 * d @ np.diag(fidelity) - rest)
 
 
@@ -74,7 +84,7 @@ def rank_bound(dual, A, rho):
     (r, p), S, H = A.shape, dual["H"].copy(), dual["H"]
     np.fill_diagonal(S, dual["diagonal"])
     squares = np.sort(np.linalg.eigvalsh(S) ** 2)[p - r :]
-    square = completed_square(H, dual["multipliers"], A.T @ A, rho * np.linalg.norm(A, axis=0))
+    square = completed_square(H, dual["multipliers"], [A.T, A], rho * np.linalg.norm(A, axis=0))
     return square + dual["diagonal"].sum() - p / 2 - squares.sum() / 2
 
 
@@ -90,8 +100,9 @@ def factored_rank_bound(dual, A, rho):
 def tradeoff_bound(dual, name, C, rho, w):
     """φ ≥ 2ρᵀλ - tr H - φ*(off H) - tr(D C D H⁻¹), with H pulled into the domain of φ*."""
     lam, H = dual["multipliers"], dual["H"]
-    on = (lam > 0) | H.any(axis=0)
-    value = completed_square(H[on][:, on], lam[on], C[on][:, on], rho[on]) if on.any() else 0.0
+    on, A = (lam > 0) | H.any(axis=0), dual.get("factor")
+    C = C[on][:, on] if A is None else [A[:, on].T, A[:, on]]
+    value = completed_square(H[on][:, on], lam[on], C, rho[on]) if on.any() else 0.0
     return less_conjugate(name, value, np.abs(H[np.triu_indices(len(H), 1)]), w)
 
 

@@ -64,12 +64,8 @@ def test_points_that_prove_nothing_about_a_floor() -> None:
     outputs = Outputs(T, np.eye(P), np.full(P, 0.9), R, Floats(2))
     for changes, words in (
         ({"vif_weights": np.zeros(P)}, "all zero"),
-        ({"vif_weights": -arrays["vif_weights"]}, "negative"),
-        ({"vif_weights": arrays["vif_weights"][1:]}, r"shape \(6,\)"),
         ({"vif_H": -arrays["vif_H"]}, "not positive definite"),
         ({"vif_H": arrays["vif_H"] + np.eye(P, k=1)}, "not symmetric"),
-        ({"vif_roots": np.zeros(5)}, r"shape \(6,\)"),
-        ({"vif_vectors": np.zeros((5, 6))}, r"shape \(6, 6\)"),
     ):
         with pytest.raises(CertificateError, match=words):
             limited_room({**arrays, **changes}, 1.5, outputs)

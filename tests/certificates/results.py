@@ -27,6 +27,7 @@ R = make_system(6)
 PAIRS = np.abs(np.subtract.outer(range(6), range(6))).astype(float)
 ANCHORS = np.random.default_rng(5).normal(size=(6, 4))
 MASK = support_from_threshold(R, 0.2)
+SOURCES = np.abs(np.random.default_rng(1).normal(size=(6, 4))) > 0.25  # of the composites
 SYSTEM = 0.1 * R + 0.9  # residuals of about ten
 FULL: dict[str, Callable[[], Any]] = {
     "threshold": lambda: threshold(R),
@@ -52,6 +53,7 @@ FULL: dict[str, Callable[[], Any]] = {
     "support, absolute": lambda: decorrelate(
         R, 0.9, support=MASK, n_starts=5, criterion="absolute"
     ),
+    "support, anchors": lambda: decorrelate(R, 0.8, anchors=ANCHORS, support=SOURCES, n_starts=5),
     "support, exact": lambda: decorrelate(R, 0.5, support=np.tril(np.ones((6, 6))), n_starts=5),
 }
 
@@ -80,11 +82,13 @@ LOW: dict[str, Callable[[Any], Any]] = {
 WIDE_ROWS = np.random.default_rng(1).normal(size=(9, 40))
 WIDE_ROWS -= WIDE_ROWS.mean(axis=0)
 WIDE_ROWS /= np.linalg.norm(WIDE_ROWS, axis=0)
+FAR = np.abs(np.subtract.outer(range(40), range(40))).astype(float)
 WIDE: dict[str, Callable[[Any], Any]] = {
     "wide, frame": lambda matrix: decorrelate(matrix, 0.995),
     "wide, welch": lambda matrix: decorrelate(matrix, 0.5),
     "wide, threshold": threshold,
     "wide, rank": lambda matrix: by_outputs(decorrelate(matrix, 0.995)),
+    "wide, weighted": lambda matrix: decorrelate(matrix, 0.995, pair_weights=FAR),
     "wide, tradeoff": lambda matrix: decorrelate(matrix, 0.995, criterion="worst"),
 }
 KINDS = [*FULL, "support, moments", *LOW, "rank, budget", *WIDE]

@@ -90,6 +90,21 @@ def test_a_gap_that_is_open(criterion: str, converged: bool) -> None:
         assert check(found, R).passed or share < 1e-5
 
 
+def test_what_is_said_of_open_gaps() -> None:
+    """What was attained, what was proved, and which of the two was asked for."""
+    budget, exact = Asked(FULL["budget"]), Asked(FULL["exact"])
+    goal = replace(budget.solution.goal, rho_upper=0.99999)
+    mixed = with_T(honest("exact"), honest("exact").T @ rotation(1e-3))
+    for asked, changes, words in (
+        (Asked(FULL["squared"]), {"objective": 0.5, "converged": False}, "0.5 .squared.*attained"),
+        (budget, {"goal": goal}, "Every variable keeps 0.9.* above 0.99999"),
+        (exact, {"room": 1e-6, **numbers_of(mixed)}, "not proved to be the largest fidelities"),
+        (exact, {"correlation": 1 + np.zeros((6, 6))}, "uncorrelated only to 1.0e.00"),
+    ):
+        with pytest.warns(NotCertifiedWarning, match=words):
+            certify(asked.problem, replace(asked.solution, **changes))
+
+
 @pytest.mark.parametrize("criterion", ["squared", "absolute"])
 def test_gaps_of_large_residuals(criterion: Any) -> None:
     """Relative to residuals of ten."""

@@ -131,11 +131,7 @@ class _Claims(Ledger):
     def common_floor(self, goal: str) -> float:
         """The one floor that there is within a budget or a limit."""
         floors = self.result.rho_min
-        self.claim(
-            goal,
-            floors.min() == floors.max(),
-            "the floors differ, and it is about one",
-        )
+        self.claim(goal, floors.min() == floors.max(), "the floors differ, and it is about one")
         return float(floors.max())
 
     def highest(self, reported: float, top: float) -> float:
@@ -160,13 +156,12 @@ class _Claims(Ledger):
         worst = self.attained.worst
         claim_support(self)
         proved = evaluate(self.result, self.attained, self.R, self.arithmetic)
-        bound = proved.bound
         if self.result.status == "exact" or worst <= 0.5 * tol.EXACT_TOL:
-            self.order(bound)
+            self.order(proved.bound)
             self.claim_status("exact", worst / tol.EXACT_TOL)
         else:
             self.bound(proved)
-        return bound
+        return proved.bound
 
     def exact(self) -> None:
         """No residual, and the largest fidelities."""
