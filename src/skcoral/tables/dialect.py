@@ -17,7 +17,6 @@ from skcoral.tables.cells import bare, is_missing, is_number
 
 #: Rows that are looked at to recognise the separator and the header.
 LOOKED_AT = 60
-_CHUNK = 2**20
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "vertical bars"}
 _COMMA_NUMBER = re.compile(r"[+-]?(\d*|\d{1,3}(\.\d{3})+),\d+")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
@@ -129,12 +128,10 @@ def _marked_encoding(head: bytes) -> str:
 
 def _recognise_encoding(start: bytes) -> str:
     """The encoding of a text without a mark: UTF-8 where it is valid, else Windows-1252."""
-    decoder = codecs.getincrementaldecoder("utf-8")()  # the last letter may be cut
     try:
-        for place in range(0, len(start), _CHUNK):
-            decoder.decode(start[place : place + _CHUNK])
+        codecs.getincrementaldecoder("utf-8")().decode(start)  # the last letter may be cut
     except UnicodeDecodeError:
-        return "cp1252" if _NOT_CP1252.isdisjoint(start[:_CHUNK]) else "latin-1"
+        return "cp1252" if _NOT_CP1252.isdisjoint(start) else "latin-1"
     return "utf-8"
 
 
