@@ -106,7 +106,9 @@ def evaluate(problem: Problem, H: Any, model: Quadratic) -> Stationary | None:
 class Refined:
     """Where Newton's method stopped; ``idle`` are the floors that turned out not to bind."""
 
-    point: Stationary
+    H: Any
+    lam: Any
+    T: Any
     idle: NDArray[np.bool_]
     n_iter: int
 
@@ -134,7 +136,7 @@ def refine(
     while True:
         idle = _negative(problem, point.lam)
         if idle.any() or point.residual <= goal * size:
-            return Refined(point, idle, steps)
+            return Refined(point.H, point.lam, point.T, idle, steps)
         if steps >= min(max_iter, _MAX_STEPS):
             break
         found = _direction(problem, point, model)
@@ -145,7 +147,7 @@ def refine(
         if trial is None:
             idle = _negative(problem, point.lam + found.lam)
             if idle.any() and not idle.all():
-                return Refined(point, idle, steps)
+                return Refined(point.H, point.lam, point.T, idle, steps)
             break
         del found
         point = trial
@@ -153,7 +155,7 @@ def refine(
             report(point)
     if point.residual > max(goal, _FEASIBLE) * size:
         return None
-    return Refined(point, idle, steps)
+    return Refined(point.H, point.lam, point.T, idle, steps)
 
 
 def _negative(problem: Problem, lam: Any) -> NDArray[np.bool_]:

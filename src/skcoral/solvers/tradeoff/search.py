@@ -52,7 +52,7 @@ from skcoral.solvers.tradeoff.binding import (
 )
 from skcoral.solvers.tradeoff.interior import Allowance, Progress, follow, start
 from skcoral.solvers.tradeoff.lexicographic import break_ties
-from skcoral.solvers.tradeoff.newton import Stationary, entry, refine
+from skcoral.solvers.tradeoff.newton import Refined, Stationary, entry, refine
 from skcoral.solvers.tradeoff.points import Problem, Quadratic, State
 from skcoral.solvers.tradeoff.solved import Solved
 
@@ -189,11 +189,11 @@ class Search:
             if found is None:
                 return None
             self.allowance.spent_steps += found.n_iter
-            H, on = found.point.H, np.flatnonzero(~found.idle)
+            H, on = found.H, np.flatnonzero(~found.idle)
             if len(on) < len(keep):
                 keep, H, judged = keep[on], submatrix(H, on, on), False
                 continue
-            T, dual = dual_of(found.point, members, sub)
+            T, dual = dual_of(found, members, sub)
             if not judged:
                 joins = np.setdiff1d(self._enlarged(keep), keep)
                 judged = not len(joins)
@@ -396,7 +396,9 @@ class Search:
         return report
 
 
-def dual_of(at: State | Stationary, members: Index, problem: Problem) -> tuple[Any, DualPoint]:
+def dual_of(
+    at: State | Stationary | Refined, members: Index, problem: Problem
+) -> tuple[Any, DualPoint]:
     """Transformation and dual point of ``members``, whose problem it is."""
     return at.T, with_fixed(members, np.asarray(to_host(at.lam)), at.H, problem.fixed)
 
