@@ -74,11 +74,14 @@ class Linearisation:
     P: Any = None
 
     def multiplier_factor(self) -> Any:
-        """Cholesky factor of K, with the multipliers that are not free taken out; None if none."""
+        """Cholesky factor of K, with the multipliers that are not free taken out."""
         free, R = self.problem.free, self.problem.R
         held = 1.0 - free
         barrier = 0.5 * self.z / (self.lam + held) * free + held
-        return cholesky_or_none(plus_diagonal(R * self.B * self.problem.block, barrier))
+        factor = cholesky_or_none(plus_diagonal(R * self.B * self.problem.block, barrier))
+        if factor is None:
+            raise sla.LinAlgError("R∘H⁻¹ is not positive definite to rounding")
+        return factor
 
 
 class FormedEquations:
@@ -96,12 +99,8 @@ class FormedEquations:
         pair = i != j
         self.weight = np.where(pair, np.sqrt(2.0), 1.0)
         unit = np.where(pair, 1.0, np.sqrt(0.5))
-        factor = at.multiplier_factor()
-        if factor is None:
-            raise sla.LinAlgError("R∘H⁻¹ is not positive definite to rounding")
-        self.multiplier_factor = factor
-        half_gram, B = at.half_gram, at.B
-        Gi, Gj, Bi, Bj = (M[ij] for M in (half_gram, B) for ij in (i, j))
+        self.multiplier_factor = at.multiplier_factor()
+        Gi, Gj, Bi, Bj = (M[ij] for M in (at.half_gram, at.B) for ij in (i, j))
         # Entry (ij, kl) is G_ik B_jl + G_jl B_ik + G_il B_jk + G_jk B_il.
         A = Gi[:, i] * Bj[:, j]
         A += Gj[:, j] * Bi[:, i]
@@ -113,7 +112,7 @@ class FormedEquations:
         plus_diagonal(A, at.stiffness[i, j] * pair)
         self.J = (at.C[:, i] * Bj.T + at.C[:, j] * Bi.T) * (unit * np.sqrt(0.5))
         self.J *= self.free[:, None]
-        half = sla.lapack.dtrtrs(factor, np.asfortranarray(self.J), lower=1)[0]
+        half = sla.lapack.dtrtrs(self.multiplier_factor, np.asfortranarray(self.J), lower=1)[0]
         self.lower = sla.blas.dsyrk(-2.0, half, beta=1.0, c=A.T, trans=1, lower=1, overwrite_c=1)
         self.factor = regularised_cholesky(self.lower)
 
@@ -183,14 +182,11 @@ class IteratedEquations:
     """The same equations by conjugate gradients, in the library that holds the matrices."""
 
     def __init__(self, at: Linearisation, *, accuracy: float, careful: bool) -> None:
-        factor = at.multiplier_factor()
-        if factor is None:
-            raise sla.LinAlgError("R∘H⁻¹ is not positive definite to rounding")
         self.at, self.accuracy, self.careful = at, accuracy, careful
         self.live, self.free = at.problem.live, at.problem.free
         self.steps = 0
         # Inverses, because a triangular solve for one vector is slow on a graphics card.
-        self.multiplier_inverse = inverse_factored(factor)
+        self.multiplier_inverse = inverse_factored(at.multiplier_factor())
         b, g = own_diagonal(at.B), own_diagonal(at.half_gram)
         own = at.half_gram * at.B
         own *= 2.0
@@ -293,9 +289,9 @@ class IteratedEquations:
         right = self._without_multipliers(right, missing)
         lever = None if response is None else response.lever
         if lever is not None and self.by_lever is None:
-            self.by_lever = self._iterate(1.0 * lever, rtol=min(self.accuracy, 1e-3))
+            self.by_lever = self._iterate(1.0 * lever)
         within = _SLACK if self.careful or lever is not None else float("inf")
-        V = self._iterate(right, rtol=self.accuracy, within=within, start=self.last)
+        V = self._iterate(right, within=within, start=self.last)
         self.last = V
         if response is None or lever is None:
             return V, 0.0
@@ -314,9 +310,7 @@ class IteratedEquations:
         # Symmetric to the last bit: the iteration would let an antisymmetric part grow.
         return symmetric(right + 2.0 * Y) * self.live
 
-    def _iterate(
-        self, right: Any, *, rtol: float, within: float = float("inf"), start: Any = None
-    ) -> Any:
+    def _iterate(self, right: Any, *, within: float = float("inf"), start: Any = None) -> Any:
         def small(left: Any) -> bool:
             if within == float("inf"):
                 return True
@@ -330,7 +324,7 @@ class IteratedEquations:
             self._apply,
             right,
             self._precondition,
-            rtol=rtol,
+            rtol=self.accuracy,
             small=small,
             max_iter=_MAX_ITER,
             start=start,

@@ -55,8 +55,6 @@ from skcoral.solvers.tradeoff.points import (
 # the path ends far from feasible, and a worst pair of forty variables takes four times as long.
 _INACCURATE = 1e6
 _TRUSTED = 1.0 / 3.0  # reach of a predictor whose second-order terms count in full
-_NO_STEP = 1e-6  # a step this short leads nowhere
-_SHORT, _PATIENCE = 0.01, 5  # nor do so many steps in a row that are this short
 _FREE = 0.9  # longest step that leaves the second-order term to the linear equations
 _PRODUCTS = 20  # of a step, beside those of its equations
 _SHORTER = (0.95, 0.92, *((0.8,) * 80))  # by which a step is shortened, one after the other
@@ -312,7 +310,7 @@ def follow(
     ``tolerance`` times the objective. ``allowance`` is charged for every step. If not ``careful``,
     large systems are solved only roughly, which is enough far from the end.
     """
-    short, formed = 0, False
+    formed = False
     before: Progress | None = None
     while True:
         try:
@@ -337,8 +335,7 @@ def follow(
             direction, length, curved = _corrected_step(point, system, 0.3 * goal / point.count)
         except sla.LinAlgError:
             return here
-        short = short + 1 if length < _SHORT else 0
-        if length <= _NO_STEP or short > _PATIENCE:
+        if length == 0.0:
             return here
         allowance.charge(system.work + _PRODUCTS * problem.p**3)
         del system  # large matrices
