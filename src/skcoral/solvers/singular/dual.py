@@ -103,15 +103,14 @@ def maximise_bound(
     *,
     allowed: Callable[[FrameDual], float],
     max_iter: int,
-    resume: FrameDual | None = None,
 ) -> FrameDual:
-    """Maximise (★★) over N, from where an earlier maximisation ended or from the start.
+    """Maximise (★★) over N.
 
     ``allowed`` says at every iterate what may stay open; infinity ends the maximisation there.
     """
     r, p = A.shape
     share = r / p  # each norm's part of the barrier, so that all norms weigh as much as N
-    now = _start(A, floors, share) if resume is None else resume
+    now = _start(A, floors, share)
     count = 2 * r
     for _ in range(max_iter):
         left = allowed(now)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from skcoral.solvers.singular.dual import FrameDual, maximise_bound
 
 _FIRST = 60  # gradients that are spent on the rank bound before the dual is asked
 _GRADIENTS = 5e9  # r²p of the gradients once the dual has spoken
-_COARSE = 1e-4  # accuracy of the bound at which the outputs are looked at first
 _STAGES = ((150, None), (1500, 6))  # gradients from all starts, and from so many of the best
 
 
@@ -51,7 +49,7 @@ def least_squares(
     if value - least <= goal * max(1.0, value):
         return U, None, steps
 
-    def allowed(accuracy: float, dual: FrameDual) -> float:
+    def allowed(dual: FrameDual) -> float:
         nonlocal U, value
         candidate = on_caps(dual.point.B, dual.point.U, floors)
         reached = squares(candidate)
@@ -60,22 +58,14 @@ def least_squares(
         if callback is not None:
             callback(steps + dual.n_iter, value, dual.bound)
         unit = max(1.0, value)
-        return np.inf if value - dual.bound <= 0.1 * goal * unit else accuracy * unit
+        return np.inf if value - dual.bound <= 0.1 * goal * unit else 0.3 * goal * unit
 
-    # 2. Maximise (★★) over N, and lower the outputs to it: coarsely, then to all digits.
-    later = int(np.clip(_GRADIENTS / (r * r * p), 200, 2000))
-    dual = None
-    for accuracy, aim in ((_COARSE, 3 * _COARSE), (0.3 * goal, 0.5 * goal)):
-        enough = partial(allowed, accuracy)
-        dual = maximise_bound(A, floors, allowed=enough, max_iter=max_iter, resume=dual)
-        if enough(dual) == np.inf:
-            break
-        U, value, more = descend_one(A, U, floors, bound=dual.bound, goal=aim, max_iter=later)
+    # 2. Maximise (★★) over N, and lower the outputs to it.
+    dual = maximise_bound(A, floors, allowed=allowed, max_iter=max_iter)
+    if allowed(dual) < np.inf:
+        later = int(np.clip(_GRADIENTS / (r * r * p), 200, 2000))
+        U, _, more = descend_one(A, U, floors, bound=dual.bound, goal=0.5 * goal, max_iter=later)
         steps += more
-        # where the relaxation is not tight, the gap hides further digits of the bound
-        if 1e-2 * (value - dual.bound) > _COARSE * max(1.0, value):
-            break
-    assert dual is not None
     return U, dual, steps + dual.n_iter
 
 
