@@ -70,14 +70,14 @@ def varint(number: int, size: int = 0) -> bytes:
     return bytes([*(g | 128 for g in groups[:-1]), groups[-1]])
 
 
-def understated(values: int, said: int) -> bytes:
+def understated(values: int, declared: int) -> bytes:
     """A Parquet file with one long list, whose footer declares a shorter one."""
     one = pa.ListArray.from_arrays([0, values], zeros(values))
     data = parquet({"a": [1.0], "b": one}, compression="zstd", data_page_size=2**30)
     start = len(data) - 8 - struct.unpack("<I", data[-8:-4])[0]
     true = varint(values)
     assert true in data[start:]
-    return data[:start] + data[start:].replace(true, varint(said, len(true)))
+    return data[:start] + data[start:].replace(true, varint(declared, len(true)))
 
 
 def overstated_page(unpacked: int) -> bytes:

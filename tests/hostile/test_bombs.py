@@ -41,8 +41,8 @@ def test_small_files_that_expand_are_refused_or_read(size, endings, tmp_path):
         for name, make in files.items():
             (tmp_path / name).write_bytes(make(int(size * 10**6)))
             print(tmp_path / name, file=process.stdin, flush=True)
-        told = [json.loads(process.stdout.readline()) for _ in range(2 * len(files))]
-    for name, way, code, message, peak, seconds in told:
+        answers = [json.loads(process.stdout.readline()) for _ in range(2 * len(files))]
+    for name, way, code, message, peak, seconds in answers:
         where = f"{name} by {way}: {message}"
         assert code in (0, 3), where
         assert "does not fit in memory" not in message, where

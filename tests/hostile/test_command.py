@@ -72,9 +72,9 @@ def test_a_full_disk_is_reported_and_leaves_the_old_file(coral, folder, ending):
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)),
         env={"PYTHONDONTWRITEBYTECODE": "1"},  # compiled modules would be cut off as well
     )  # fmt: skip
-    told = in_words(done, 2)
-    assert "Traceback" not in told
-    assert "large" in told or "space" in told
+    message = in_words(done, 2)
+    assert "Traceback" not in message
+    assert "large" in message or "space" in message
     assert target.read_text() == "old"
     assert left(folder) == [target.name]
 
@@ -97,8 +97,8 @@ def test_a_loop_of_links_is_no_output(coral, folder):
     (folder / "two").symlink_to("one")
     (folder / "loop.csv").symlink_to("loop.csv")
     for name in ("loop.csv", "one"):
-        told = in_words(coral("fit", "table.csv", "--model", name, "--force", cwd=folder), 2)
-        assert "symbolic links" in told
+        message = in_words(coral("fit", "table.csv", "--model", name, "--force", cwd=folder), 2)
+        assert "symbolic links" in message
     in_words(coral("inspect", "loop.csv", cwd=folder), 3)
     in_words(coral("fit", "table.csv", "-o", "x" * 300 + ".csv", cwd=folder), 2)
     in_words(coral("inspect", "x" * 300, cwd=folder), 3)
@@ -108,8 +108,8 @@ def test_a_loop_of_links_is_no_output(coral, folder):
     "encoding", ["idna", "punycode", "base64", "rot13", "zip", "undefined", "no such", "a\0b"]
 )
 def test_what_is_no_encoding_is_refused(coral, folder, encoding):
-    told = in_words(coral("inspect", "table.csv", "--encoding", encoding, cwd=folder), 3)
-    assert "not an encoding" in told
+    message = in_words(coral("inspect", "table.csv", "--encoding", encoding, cwd=folder), 3)
+    assert "not an encoding" in message
 
 
 def test_devices_and_pipes_without_end(coral, tmp_path):
@@ -120,9 +120,9 @@ def test_devices_and_pipes_without_end(coral, tmp_path):
         few = {"CORAL_MAX_BYTES": "20e6"}
         done = coral("inspect", "-", cwd=tmp_path, stdin=source.stdout, env=few)
         source.stdout.close()
-    told = in_words(done, 3)
-    assert "19 MB" in told
-    assert "MAX_BYTES" in told
+    message = in_words(done, 3)
+    assert "19 MB" in message
+    assert "MAX_BYTES" in message
     assert time.monotonic() - start < 60
     in_words(coral("inspect", "/proc/self/mem", cwd=tmp_path), 3)
     assert list(tmp_path.iterdir()) == []
@@ -135,19 +135,19 @@ def test_limits_are_set_in_the_environment(coral, folder):
 
     assert "there are 4 columns, and the limit is 3" in inspected("COLUMNS", "3", 3)
     assert "reading has taken" in inspected("SECONDS", "0.000001", 3)
-    told = inspected("COLUMNS", "many", 2)
-    assert "CORAL_MAX_COLUMNS" in told
-    assert "'many'" in told
+    message = inspected("COLUMNS", "many", 2)
+    assert "CORAL_MAX_COLUMNS" in message
+    assert "'many'" in message
     inspected("CELLS", "-1", 2)
 
 
 def test_rows_that_are_needed_at_once_are_counted_before_they_are_held(coral, folder):
     fit, few = ("fit", "table.csv", "--rho-min", "0.9"), {"CORAL_MAX_CELLS": "11999"}
-    words = "4,000 rows of 3 columns are 12,000 numbers to hold in memory, and the limit is 11,999"
+    reason = "4,000 rows of 3 columns are 12,000 numbers to hold in memory, and the limit is 11,999"
     for option in (("--covariance", "LedoitWolf"), ("--covariance", "OAS")):
-        told = in_words(coral(*fit, *option, "-o", "out.csv", cwd=folder, env=few), 3)
-        assert words in told
-        assert "read in parts" in told
+        message = in_words(coral(*fit, *option, "-o", "out.csv", cwd=folder, env=few), 3)
+        assert reason in message
+        assert "read in parts" in message
     assert left(folder) == []
     # the same table without them is read in parts, and one number more is room enough
     done = [coral(*fit, "--json", cwd=folder, env=env) for env in (few, {})]

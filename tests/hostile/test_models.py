@@ -26,10 +26,10 @@ def load(envelope, tmp_path, *, text=None):
     path = tmp_path / "altered.json"
     text = json.dumps(envelope) if text is None else text
     try:
-        found = checksum(json.loads(text)["content"])
+        digest = checksum(json.loads(text)["content"])
     except (RecursionError, ValueError, KeyError):
-        found = ""
-    path.write_text(text.replace(envelope["checksum"], found))
+        digest = ""
+    path.write_text(text.replace(envelope["checksum"], digest))
     return load_model(path)
 
 

@@ -56,9 +56,9 @@ def test_bets_take_arrays_and_frames_as_they_are(table):
     b = np.array([1.0, 2.0, 3.0])
     wanted = np.linalg.solve(T, np.sqrt(np.diag(covariance)) * b)
     for given in (T, pd.DataFrame(T), T.tolist()):
-        found = effective_bets(covariance, b, given)
-        np.testing.assert_allclose(found.exposures, wanted, rtol=1e-12)
-        np.testing.assert_allclose(found.contributions.sum(), b @ covariance @ b, rtol=1e-12)
+        bets = effective_bets(covariance, b, given)
+        np.testing.assert_allclose(bets.exposures, wanted, rtol=1e-12)
+        np.testing.assert_allclose(bets.contributions.sum(), b @ covariance @ b, rtol=1e-12)
 
 
 def test_bets_refuse_a_transformation_of_other_factors(table):

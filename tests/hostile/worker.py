@@ -46,8 +46,8 @@ def scale(size):
     """Multiply what an input may have, and the constants beside it; returns the limits."""
     amounts = [f.name for f in fields(Limits) if f.name != "seconds"]
 
-    def scaled(found):
-        return replace(found, **{k: int(size * getattr(found, k)) for k in amounts})
+    def scaled(given):
+        return replace(given, **{k: int(size * getattr(given, k)) for k in amounts})
 
     app_sources.VISITOR = scaled(app_sources.VISITOR)
     constants = {
@@ -72,12 +72,12 @@ def main(room, good):
             Path("/proc/self/clear_refs").write_text("5")
             before, start = status("VmRSS"), time.process_time()
             try:
-                code, told = read(path)
+                code, message = read(path)
             except BaseException as error:
-                code, told = -1, f"{type(error).__name__}: {error}"
+                code, message = -1, f"{type(error).__name__}: {error}"
             peak = (status("VmHWM") - before) / MB
             seconds = time.process_time() - start
-            print(json.dumps([path.name, read.__name__, code, told, peak, seconds]), flush=True)
+            print(json.dumps([path.name, read.__name__, code, message, peak, seconds]), flush=True)
 
 
 if __name__ == "__main__":

@@ -20,9 +20,9 @@ def test_rows_are_those_that_removal_finds(seed):
     values[:, 4] = values[:, 3] + 0.1 * rng.normal(size=25)  # strong without any row
     for i in rng.choice(25, size=seed % 3, replace=False):
         values[i, :3] += rng.choice([0, 8, 30]) * np.array([1, -1e6, 1e-6])
-    found = dominant_rows(values, range(100, 125), list("abcde"))
-    assert [row.place - 100 for row in found] == naive(values)
-    for row in found:
+    rows = dominant_rows(values, range(100, 125), list("abcde"))
+    assert [row.place - 100 for row in rows] == naive(values)
+    for row in rows:
         j, k = ("abcde".index(name) for name in row.names)
         rest = np.delete(values, row.place - 100, axis=0)
         assert row.correlation == pytest.approx(np.corrcoef(values.T)[j, k], abs=1e-9)
@@ -32,10 +32,10 @@ def test_rows_are_those_that_removal_finds(seed):
 def test_the_sentence_names_row_and_columns():
     values = np.random.default_rng(0).normal(size=(30, 3))
     values[7, :2] = [50, 60]
-    (found,) = dominant_rows(values, range(2, 32), ["x", "y", "z"])
-    assert found.sentence("line") == (
+    (row,) = dominant_rows(values, range(2, 32), ["x", "y", "z"])
+    assert row.sentence("line") == (
         "One row makes a correlation: x and y have +0.99, and "
-        f"{found.without:+.2f} without line 9. Check it."
+        f"{row.without:+.2f} without line 9. Check it."
     )
 
 
@@ -44,5 +44,5 @@ def test_few_rows_and_constants():
     values = np.random.default_rng(0).normal(size=(30, 3))
     values[:, 1] = 2.0
     values[7, [0, 2]] = 50.0
-    (found,) = dominant_rows(values, range(30), list("abc"))
-    assert found.names == ("a", "c")
+    (row,) = dominant_rows(values, range(30), list("abc"))
+    assert row.names == ("a", "c")

@@ -26,21 +26,21 @@ def test_separators_names_and_triangles(mark):
     for body in bodies:
         side = [[name, *row] for name, row in zip(names, body, strict=True)]
         for rows in ([names, *body], [["v", *names], *side]):
-            found = matrix(rows, mark)
-            assert np.array_equal(found.R, R)
-            assert found.names == ("a", "b", "c")
+            named = matrix(rows, mark)
+            assert np.array_equal(named.R, R)
+            assert named.names == ("a", "b", "c")
 
 
 @pytest.mark.parametrize(
     "text", ["a.1;b.2\n1,0;0,6\n0,6;1,0", "\ta.1\tb.2\na.1\t1\t,6\nb.2\t,6\t1"]
 )
 def test_decimal_commas(text):
-    found = read(text)
-    np.testing.assert_array_equal(found.R, [[1.0, 0.6], [0.6, 1.0]])
+    named = read(text)
+    np.testing.assert_array_equal(named.R, [[1.0, 0.6], [0.6, 1.0]])
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("a b\n1 0\n0 1\n0 0", "3 rows and 2 columns"),
         ("v,a,b\nc,1,0\na,0,1", "same names on both sides"),
@@ -48,6 +48,6 @@ def test_decimal_commas(text):
         ("a,b\n1,2\n3", "line 3 has 1 cell"),
     ],
 )
-def test_what_is_wrong_is_reported(text, told):
-    with pytest.raises((InvalidCorrelationError, InvalidTableError), match=told):
+def test_what_is_wrong_is_reported(text, message):
+    with pytest.raises((InvalidCorrelationError, InvalidTableError), match=message):
         read(text)

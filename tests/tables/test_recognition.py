@@ -41,12 +41,12 @@ def test_dialects_are_recognised_and_reported(separator, decimal, encoding):
     table = open_table(data, name="t.csv")
     assert table.names == tuple(frame.columns)
     pd.testing.assert_frame_equal(table.to_frame(), frame.astype({"Land": object}))
-    told = " ".join(assumed(table))
-    assert ("semicolons" in told) == (separator == ";")
-    assert ("decimal commas" in told) == (decimal == ",")
-    assert ("not UTF-8" in told) == (encoding in ("cp1252", "utf-16"))
+    sentences = " ".join(assumed(table))
+    assert ("semicolons" in sentences) == (separator == ";")
+    assert ("decimal commas" in sentences) == (decimal == ",")
+    assert ("not UTF-8" in sentences) == (encoding in ("cp1252", "utf-16"))
     usual = separator in ",\t" and decimal == "." and encoding.startswith("utf-8")
-    assert (not told) == usual
+    assert (not sentences) == usual
 
 
 def test_commas_before_three_digits_are_thousands_and_not_decimals():
@@ -91,12 +91,12 @@ LAYOUTS = {
 
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_rows_are_told_from_what_stands_around_them(name):
-    text, rows, skipped, told = LAYOUTS[name]
+    text, rows, skipped, sentence = LAYOUTS[name]
     table = open_table(text.encode(), name="t.csv")
     content = profile(table)
     assert [row for batch in table.batches() for row in batch.rows] == rows
     assert table.skipped == skipped
-    assert told in " ".join(assumed(table))
+    assert sentence in " ".join(assumed(table))
     kinds = [column.kind for column in content.columns]
     assert set(kinds[1:]) == {"number"}
     numbers = table.to_numpy(table.names[1:])
@@ -242,13 +242,13 @@ def test_matrices_are_recognised(how, index, kind):
     frame = sample(p=5)
     matrix = getattr(frame, kind)()
     table = open_table(written(matrix, how, index=index), name=f"m.{how}")
-    found = matrix_in(table, profile(table))
-    assert found is not None
-    assert found.names == tuple(frame.columns)
-    np.testing.assert_allclose(found.R, np.corrcoef(frame.T), atol=1e-12)
-    assert f"a {'correlation' if kind == 'corr' else 'covariance'} matrix," in found.sentence
+    named = matrix_in(table, profile(table))
+    assert named is not None
+    assert named.names == tuple(frame.columns)
+    np.testing.assert_allclose(named.R, np.corrcoef(frame.T), atol=1e-12)
+    assert f"a {'correlation' if kind == 'corr' else 'covariance'} matrix," in named.sentence
     if kind == "cov":
-        np.testing.assert_allclose(found.scale, frame.std())
+        np.testing.assert_allclose(named.scale, frame.std())
 
 
 def test_rounded_triangles_and_rows_in_another_order():
@@ -289,8 +289,8 @@ def test_marks_between_thousands_are_left_out_and_reported(cells, decimal, mark)
     table = open_table(f"x;y\n{rows}".encode(), name="t.csv")
     assert table.decimal == decimal
     assert table.to_frame()["x"].tolist() == [1038.07, 12345.0, 999.5]
-    told = reading_notes(table, profile(table), ["x", "y"])[-1]
-    assert told == f"Marks between thousands were left out: {mark!r} (2 cells), in x."
+    sentence = reading_notes(table, profile(table), ["x", "y"])[-1]
+    assert sentence == f"Marks between thousands were left out: {mark!r} (2 cells), in x."
 
 
 def test_units_and_notes_of_a_sheet():
@@ -379,9 +379,9 @@ def test_labelled_totals_are_left_out_and_reported(how, label, share):
     content = profile(table)
     assert content.n_rows == 6
     np.testing.assert_array_equal(table.to_numpy(["x", "y"]), frame[["x", "y"]][:6])
-    (told,) = reading_notes(table, content, ["x", "y"])
+    (sentence,) = reading_notes(table, content, ["x", "y"])
     row = 7 if how == "parquet" else 8
-    assert told == f"Left out as a total of the other rows: {table.unit} {row} ({label!r})."
+    assert sentence == f"Left out as a total of the other rows: {table.unit} {row} ({label!r})."
 
 
 @pytest.mark.parametrize("place", ["first", "last"])
@@ -390,8 +390,8 @@ def test_totals_without_a_label_are_found_by_their_numbers(place):
     table = open_table(written(frame, "csv", index=False), name="t.csv")
     assert profile(table).n_rows == 6
     assert table.totals == [(2 if place == "first" else 8, "")]
-    told = reading_notes(table, profile(table), ["x", "y"])
-    assert "its numbers are the sums of the others" in told[0]
+    sentences = reading_notes(table, profile(table), ["x", "y"])
+    assert "its numbers are the sums of the others" in sentences[0]
 
 
 def test_what_is_no_total_stays():

@@ -95,9 +95,9 @@ def test_text_comes_back_in_the_encoding_it_had(encoding, ending):
     for batch in table.batches(1):
         writer.write([np.array(batch.columns[0].to_pylist(), dtype=float), *batch.columns[1:]])
     writer.close()
-    found = gzip.decompress(stream.getvalue()) if ending.endswith("gz") else stream.getvalue()
-    assert found.decode(encoding) == data
-    assert (found[:3] == codecs.BOM_UTF8) == (encoding == "utf-8-sig")
+    content = gzip.decompress(stream.getvalue()) if ending.endswith("gz") else stream.getvalue()
+    assert content.decode(encoding) == data
+    assert (content[:3] == codecs.BOM_UTF8) == (encoding == "utf-8-sig")
     with pytest.raises(InvalidTableError, match="cannot be written in ascii"):
         table_writer(io.BytesIO(), ["größe"], like=like(encoding="ascii"))
 

@@ -122,8 +122,8 @@ def test_what_is_a_number_and_what_is_not():
     values, wrong = to_numbers(["1", " -2.5e-3 ", "+4", ".5", "1e400", "NA"])
     assert values[:5].tolist() == [1.0, -2.5e-3, 4.0, 0.5, np.inf]
     assert not wrong.any()
-    words = ["1,5", "1_000", "abc", "True", "0x10", "1 2", "%", "-x", "0,123", "$", "5 km", "12%%"]
-    values, wrong = to_numbers(["1", *words, "(x)", "()", "(-5)", "5)"])
+    texts = ["1,5", "1_000", "abc", "True", "0x10", "1 2", "%", "-x", "0,123", "$", "5 km", "12%%"]
+    values, wrong = to_numbers(["1", *texts, "(x)", "()", "(-5)", "5)"])
     assert not wrong[0]
     assert wrong[1:].all()
     assert np.isnan(values[1:]).all()
@@ -152,12 +152,12 @@ def test_marks_that_people_write_are_left_out_and_counted(
     cells, decimal, numbers, signs, thousands
 ):
     for column in (cells, text_array(cells)):
-        found = Counter()
-        values, wrong = to_numbers(column, decimal, left_out=found)
+        marks = Counter()
+        values, wrong = to_numbers(column, decimal, left_out=marks)
         assert values[: len(cells)].tolist() == numbers
         assert not wrong.any()
-        assert {mark: n for (kind, mark), n in found.items() if kind == LEFT_OUT[3]} == thousands
-        assert {mark: n for (kind, mark), n in found.items() if kind == LEFT_OUT[2]} == signs
+        assert {mark: n for (kind, mark), n in marks.items() if kind == LEFT_OUT[3]} == thousands
+        assert {mark: n for (kind, mark), n in marks.items() if kind == LEFT_OUT[2]} == signs
 
 
 def test_booleans_and_dates_of_typed_files_are_not_numbers():
@@ -340,8 +340,8 @@ def test_asking_for_columns():
     content = profile(table)
     assert variables(table, content, ["b", "a"]) == ("b", "a")
     assert variables(table, content, exclude=["mixed"]) == ("a", "b")
-    for asked, told in ASKED:
-        with pytest.raises(InvalidTableError, match=told):
+    for asked, message in ASKED:
+        with pytest.raises(InvalidTableError, match=message):
             variables(table, content, asked.get("columns"), exclude=asked.get("exclude", ()))
 
 

@@ -28,17 +28,17 @@ def like(**options):
 @pytest.mark.parametrize("separator", [*string.punctuation.replace('"', ""), *"0ein \t\xa7"])
 def test_another_reader_finds_the_same_cells_whatever_separates_them(separator):
     names = ["x", f"{separator}b", 'c"d', "e\rf"]
-    words = ["", separator, 'x"y', "a\nb", "\r", " z "]
+    texts = ["", separator, 'x"y', "a\nb", "\r", " z "]
     values = np.array([1.0, np.nan, -0.0, 1e-9, np.inf, 12345678.25])
     stream = io.BytesIO()
     writer = table_writer(stream, names, like=like(separator=separator))
-    writer.write([values, words, words, words[::-1]])
+    writer.write([values, texts, texts, texts[::-1]])
     writer.close()
     text = io.StringIO(stream.getvalue().decode(), newline="")
     header, *rows = csv.reader(text, delimiter=separator)
     numbers, *cells = zip(*rows, strict=True)
     assert header == names
-    assert [list(column) for column in cells] == [words, words, words[::-1]]
+    assert [list(column) for column in cells] == [texts, texts, texts[::-1]]
     np.testing.assert_array_equal([float(cell or "nan") for cell in numbers], values)
     assert np.signbit(float(numbers[2]))
 
@@ -79,15 +79,15 @@ def test_text_never_becomes_a_formula():
 def test_a_sheet_holds_what_it_can_and_the_rest_as_text():
     noon, day = datetime.datetime(2020, 1, 2, 12), datetime.date(2020, 1, 2)
     odd = [b"raw", noon.replace(tzinfo=datetime.UTC)]
-    kept = [True, 3, 2.5, Decimal("1.5"), day, noon, datetime.timedelta(hours=30)]
+    native = [True, 3, 2.5, Decimal("1.5"), day, noon, datetime.timedelta(hours=30)]
     stream = io.BytesIO()
     writer = table_writer(stream, list("abcdefghi"), path="t.xlsx")
-    writer.write([pa.array([value, None]) for value in (*odd, *kept)])
+    writer.write([pa.array([value, None]) for value in (*odd, *native)])
     writer.close()
     sheet = openpyxl.load_workbook(io.BytesIO(stream.getvalue())).active
     (first,) = sheet.iter_rows(min_row=2, values_only=True)  # a row of nothing is not kept
     midnight = datetime.datetime(2020, 1, 2)
-    assert first == (*map(str, odd), *kept[:3], 1.5, midnight, *kept[5:])
+    assert first == (*map(str, odd), *native[:3], 1.5, midnight, *native[5:])
 
 
 def test_text_that_a_sheet_would_lose_is_refused():

@@ -104,10 +104,10 @@ def test_columns_that_cannot_be_read_are_named_together(frame):
     spoiled.loc[7, "a"], spoiled.loc[9, "c"], spoiled.loc[2, "d"] = "1.5 kg", np.inf, "n/k"
     file = opened(spoiled)
     assert file.unreadable == ("a", "c", "d")
-    with pytest.raises(InvalidTableError) as told:
+    with pytest.raises(InvalidTableError) as refusal:
         file.choose(Request())
     for part in ("'a' (line 9: '1.5 kg')", "'c' (line 11: infinite)", "'d' (line 4: 'n/k')"):
-        assert part in str(told.value)
+        assert part in str(refusal.value)
     assert file.choose(Request(exclude=file.unreadable)).names == ("b", "w", "y")
 
 
@@ -116,9 +116,9 @@ def test_the_column_that_costs_most_rows_is_named(frame):
     holes.loc[60:80, "c"] = np.nan
     data = opened(holes).choose(REQUESTS["plain"])
     assert data.estimate.n_rows == 67
-    (told,) = data.doubts()
-    assert "23 rows" in told
-    assert told.endswith("c has no value in 21 of them.")
+    (sentence,) = data.doubts()
+    assert "23 rows" in sentence
+    assert sentence.endswith("c has no value in 21 of them.")
 
 
 def test_a_row_that_makes_a_correlation_is_pointed_out(frame):
@@ -158,13 +158,13 @@ def test_a_model_is_applied_by_name_and_rows_stay_in_place(frame):
     assert data.names == tuple("abcd")
     stream = io.BytesIO()
     write_outputs(data, model, stream, "o.csv")
-    found = pd.read_csv(io.BytesIO(stream.getvalue()))
-    assert list(found) == ["d", "site", "b", "c", "a"]
+    outputs = pd.read_csv(io.BytesIO(stream.getvalue()))
+    assert list(outputs) == ["d", "site", "b", "c", "a"]
     complete = frame.dropna()
     np.testing.assert_allclose(
-        found.loc[complete.index, list("abcd")], model.transform(complete[list("abcd")])
+        outputs.loc[complete.index, list("abcd")], model.transform(complete[list("abcd")])
     )
-    assert found.loc[[4, 40], list("abcd")].isna().all(axis=None)
+    assert outputs.loc[[4, 40], list("abcd")].isna().all(axis=None)
     assert data.effect_of(model).rows_used == 88
     assert data.incomplete == [6, 42]
     with pytest.raises(InvalidTableError, match=r"columns of the model are missing: a, c"):
@@ -193,8 +193,8 @@ def test_a_row_without_a_weight_is_not_used_and_has_outputs(frame):
     fit = data.fit({"rho_min": 0.9})
     assert data.incomplete == [6, 13, 42]
     assert not any("weight zero" in note for note in data.choices())
-    found = pd.read_csv(written(fit, "o.csv"))
-    assert np.flatnonzero(found["a"].isna()).tolist() == [4, 40]
+    outputs = pd.read_csv(written(fit, "o.csv"))
+    assert np.flatnonzero(outputs["a"].isna()).tolist() == [4, 40]
 
 
 @pytest.mark.parametrize("ending", ["xlsx", "parquet"])
@@ -204,24 +204,24 @@ def test_numbers_that_pass_through_are_numbers_in_typed_files(frame, ending):
     data = open_file(text, name="t.csv").choose(Request(exclude=("w", "plz", "n"), target="y"))
     stream = written(data.fit({"rho_min": 0.9}), f"o.{ending}")
     if ending == "xlsx":
-        found = pd.read_excel(stream, engine="openpyxl", dtype={"plz": str})
+        outputs = pd.read_excel(stream, engine="openpyxl", dtype={"plz": str})
     else:
-        found = pd.read_parquet(stream)
-    np.testing.assert_allclose(found["y"].astype(float), frame["y"], rtol=1e-14)
-    assert found["y"].dtype == float
-    assert found["n"].tolist()[1:] == [*range(89)]
+        outputs = pd.read_parquet(stream)
+    np.testing.assert_allclose(outputs["y"].astype(float), frame["y"], rtol=1e-14)
+    assert outputs["y"].dtype == float
+    assert outputs["n"].tolist()[1:] == [*range(89)]
     if ending == "parquet":
         assert str(pq.read_schema(stream).field("n").type) == "int64"
-    assert found["plz"].tolist() == german["plz"].tolist()
+    assert outputs["plz"].tolist() == german["plz"].tolist()
 
 
 def test_columns_that_pass_through_keep_their_spelling_and_their_type(frame):
     counted = frame.assign(n=[f"{k}.50" for k in range(90)], k=np.arange(90))
     request, typed = Request(columns=tuple("abcd")), io.BytesIO()
     fit = opened(counted).choose(request).fit({"rho_min": 0.9})
-    found = pd.read_csv(written(fit, "o.csv"), dtype=str)
-    assert found[["n", "k"]].equals(counted[["n", "k"]].astype(str))
+    outputs = pd.read_csv(written(fit, "o.csv"), dtype=str)
+    assert outputs[["n", "k"]].equals(counted[["n", "k"]].astype(str))
     counted.to_parquet(typed)
     data = open_file(typed.getvalue(), name="t.parquet").choose(request)
-    found = pd.read_parquet(written(data.fit({"rho_min": 0.9}), "o.parquet"))
-    assert found[["n", "k"]].equals(counted[["n", "k"]])
+    outputs = pd.read_parquet(written(data.fit({"rho_min": 0.9}), "o.parquet"))
+    assert outputs[["n", "k"]].equals(counted[["n", "k"]])

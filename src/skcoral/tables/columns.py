@@ -184,11 +184,11 @@ def profile(table: Table, tell: Callable[[float], None] = lambda fraction: None)
                 labels += labelled_totals(cells, batch.rows)
         tell(batch.fraction)
     if n_rows > _FEWEST_PARTS and not table.totals:
-        named = [found for found in labels if found[0] in places]
-        found = named if len(labels) <= _MOST_TOTALS else []
-        found = found or [(places[k], "") for k in (1, 0) if _is_total(columns, k)][:1]
-        if found:
-            table.totals.extend(dict(found).items())
+        totals = [(row, label) for row, label in labels if row in places]
+        totals = totals if len(labels) <= _MOST_TOTALS else []
+        totals = totals or [(places[k], "") for k in (1, 0) if _is_total(columns, k)][:1]
+        if totals:
+            table.totals.extend(dict(totals).items())
             return profile(table, tell)
     return TableProfile(n_rows, columns)
 
@@ -268,14 +268,14 @@ def select_variables(
             listed = ", ".join(table.other_sheets[:8])
             advice = f"Choose another sheet (--sheet NAME): {listed}."
         reasons = {n: doubtful.get(n) or content.column(n).unusable(table) for n in wanted}
-        kept = [name for name in varying if not reasons[name]]  # one value does not vary
+        usable = [name for name in varying if not reasons[name]]  # one value does not vary
+        available = f"only {usable[0]!r}" if usable else "none"
         asked = [name for name in columns or table.names if name in left_out]
         reasons |= dict.fromkeys(asked, "as asked")
-        told = listing([f"{name} ({why})" for name, why in reasons.items() if why], quote="")
+        unused = listing([f"{name} ({why})" for name, why in reasons.items() if why], quote="")
         raise InvalidTableError(
             f"{table.label}: at least two columns of numbers that vary are needed, and there is "
-            f"{f'only {kept[0]!r}' if kept else 'none'}{f'; left out: {told}' if told else ''}.\n"
-            f"{advice}"
+            f"{available}{f'; left out: {unused}' if unused else ''}.\n{advice}"
         )
     return varying, constants, {name: why for name, why in doubtful.items() if name}
 
@@ -284,7 +284,7 @@ def no_numbers(table: Table, columns: Sequence[ColumnProfile]) -> InvalidTableEr
     """Name all columns that cannot be read, with the first offending cell of each."""
     reasons = [f"{column.name!r} ({column.unusable(table)})" for column in columns]
     what = "1 column" if len(columns) == 1 else f"{len(columns)} columns"
-    told = f"{what} cannot be read as numbers: {listing(reasons, 20, quote='')}."
+    problem = f"{what} cannot be read as numbers: {listing(reasons, 20, quote='')}."
     cells = [column.first_bad[1] for column in columns if column.first_bad is not None]
     advice = remedy(cells[0], table.decimal) if cells else "Correct it, or leave the column out."
-    return InvalidTableError(f"{table.label}: {told}\n{advice}")
+    return InvalidTableError(f"{table.label}: {problem}\n{advice}")

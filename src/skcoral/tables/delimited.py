@@ -87,7 +87,7 @@ class _Reader:
         self.names: list[str] = []
         self.units_at: int | None = None
         self.skipped: list[tuple[int, str]] = []
-        with contextlib.closing(self._records(io.BytesIO(first))) as every:
+        with contextlib.closing(self._numbered_records(io.BytesIO(first))) as every:
             records = filter(itemgetter(1), every)  # not the blank ones
             self.header_line, cells, text = next(islice(records, self.dialect.header, None))
             self.limits.check("columns", len(cells), self.label)
@@ -117,7 +117,7 @@ class _Reader:
                 "not names.\nPut a line with the columns' names on top."
             )
 
-    def _records(self, binary: Any, first: int = 1) -> Generator[_Record]:
+    def _numbered_records(self, binary: Any, first: int = 1) -> Generator[_Record]:
         """The records from the line ``first`` on, which starts one."""
         most = self.limits.record_bytes
         text = io.TextIOWrapper(binary, self.dialect.encoding, "surrogateescape", newline="")
@@ -231,7 +231,7 @@ class _Reader:
         is_below_blank, n_bytes = False, 0
         with (
             self._opened() as (binary, packed),
-            contextlib.closing(self._records(binary, unread)) as records,
+            contextlib.closing(self._numbered_records(binary, unread)) as records,
         ):
             for line, cells, text in records:
                 is_filled = any(map(str.strip, cells[1:]))  # beside its first cell

@@ -147,9 +147,9 @@ def _recognise_separator(lines: Sequence[str]) -> str:
         header = next(row for row in rows if len(row) == width)
         if is_number(header[0].strip()) or not any(cell.strip() for cell in header):
             continue
-        found = (widths[width] / len(rows), width)
-        if found >= best:  # where both fit, commas are decimal marks
-            best, chosen = found, mark
+        fit = (widths[width] / len(rows), width)
+        if fit >= best:  # where both fit, commas are decimal marks
+            best, chosen = fit, mark
     if best[1] == 0 and len(lines) > 1:
         blanks = [line.strip().count(" ") for line in lines if line.strip()]
         if blanks and blanks[0] and len(set(blanks)) == 1:
@@ -177,10 +177,10 @@ def has_units(rows: Sequence[Sequence[Any]], place: int) -> bool:
     if len(rows) < place + 4 or not has_numbers(rows, place + 1):
         return False
     filled = [cell for cell in rows[place + 1] if not _is_blank(cell)]
-    words = [c for c in filled if isinstance(c, str) and not is_number(c) and not is_missing(c)]
+    texts = [c for c in filled if isinstance(c, str) and not is_number(c) and not is_missing(c)]
     widest = max(len(row) for row in rows[place + 2 :])
-    numbers = any(_COMMA_NUMBER.fullmatch(word.strip()) for word in words)
-    return len(words) == len(filled) and 2 * len(filled) > widest - 1 and not numbers
+    numbers = any(_COMMA_NUMBER.fullmatch(word.strip()) for word in texts)
+    return len(texts) == len(filled) and 2 * len(filled) > widest - 1 and not numbers
 
 
 def header_place(rows: Sequence[Sequence[Any]]) -> int:

@@ -49,12 +49,12 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
             )
         chosen = wanted[0]
         for name in wanted:
-            found = list(iter(answers.__next__, None))
-            head = _first_rows(found)
+            sheet_blocks = list(iter(answers.__next__, None))
+            head = _first_rows(sheet_blocks)
             if has_numbers(head, header_place(head)):
-                blocks, chosen = found, name
+                blocks, chosen = sheet_blocks, name
                 break
-            blocks = blocks if name != chosen else found
+            blocks = blocks if name != chosen else sheet_blocks
     if not blocks:
         raise InvalidTableError(f"{label}: the sheet is empty.\nGive a table with a header row.")
     places, columns = blocks[0]
@@ -151,10 +151,10 @@ def _answers(label: str, stream: BinaryIO, sheet: str | None) -> Generator[Any]:
                 process.stdin.write(data)
                 process.stdin.flush()
             del data
-            while not isinstance(found := pickle.load(process.stdout), str):
-                yield found
+            while not isinstance(answer := pickle.load(process.stdout), str):
+                yield answer
             raise InvalidTableError(
-                f"{label}: the workbook cannot be read ({found.strip()[:120]}).\n"
+                f"{label}: the workbook cannot be read ({answer.strip()[:120]}).\n"
                 "Open it in a spreadsheet program and save it without a password, or as CSV."
             )
         except (EOFError, pickle.UnpicklingError):

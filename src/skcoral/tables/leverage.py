@@ -52,9 +52,9 @@ def dominant_rows(
     deviations = (values - np.average(values, axis=0, weights=w)) * np.sqrt(w)[:, None]
     scale = np.sqrt(np.sum(deviations**2, axis=0))
     deviations = deviations[:, scale > 0] / scale[scale > 0]
-    kept = np.flatnonzero(scale > 0)
+    varying = np.flatnonzero(scale > 0)
     R = deviations.T @ deviations
-    found = []
+    dominant = []
     taken = np.sqrt(w.sum() / rest)[:, None] * deviations
     for i in np.flatnonzero((taken**2 > _SHARE).sum(axis=1) >= 2):
         left = R - np.outer(taken[i], taken[i])
@@ -64,7 +64,7 @@ def dominant_rows(
         if made.any():
             change = np.where(made, np.abs(R - without), 0.0)
             j, k = np.unravel_index(int(np.argmax(change)), change.shape)
-            pair = names[kept[j]], names[kept[k]]
+            pair = names[varying[j]], names[varying[k]]
             place = places[int(i)]
-            found.append(DominantRow(place, pair, float(R[j, k]), float(without[j, k])))
-    return tuple(found)
+            dominant.append(DominantRow(place, pair, float(R[j, k]), float(without[j, k])))
+    return tuple(dominant)

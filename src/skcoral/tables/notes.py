@@ -23,26 +23,26 @@ Outcome = Literal["unused", "empty", "without", "dropped"]
 
 def reading_notes(table: Table, content: TableProfile, names: Sequence[str]) -> list[str]:
     """How the file was read, and which cells of the columns ``names`` count as missing."""
-    told = [*assumed(table)]
+    sentences = [*assumed(table)]
     for what, rows in (("notes", table.skipped), ("a total of the other rows", table.totals)):
         if rows:
             row, label = rows[0]
             why = repr(shortened(label)) if label else "its numbers are the sums of the others"
             more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
-            told.append(f"Left out as {what}: {table.unit} {row} ({why}){more}.")
+            sentences.append(f"Left out as {what}: {table.unit} {row} ({why}){more}.")
     columns = [content.column(name) for name in names]
     marks = _counted(column.marks for column in columns)
     if marks:
-        told.append(f"Read as missing: {marks}.")
+        sentences.append(f"Read as missing: {marks}.")
     for what in LEFT_OUT:
-        found = {
+        counts = {
             shortened(c.name): {mark: n for (kind, mark), n in c.left_out.items() if kind == what}
             for c in columns
         }
-        if named := [name for name, counts in found.items() if counts]:
-            marks = _counted(found.values())
-            told.append(f"{what} were left out: {marks}, in {listing(named, quote='')}.")
-    return [*told, *_coded_notes(columns)]
+        if named := [name for name, count in counts.items() if count]:
+            marks = _counted(counts.values())
+            sentences.append(f"{what} were left out: {marks}, in {listing(named, quote='')}.")
+    return [*sentences, *_coded_notes(columns)]
 
 
 def assumed(table: Table) -> Iterator[str]:
@@ -82,28 +82,28 @@ def _coded_notes(columns: Sequence[ColumnProfile]) -> Iterator[str]:
         hold = "holds" if len(dummies) == 1 else "hold"
         yield f"Dummies become numbers: {listing(dummies, quote='')} {hold} only 0 and 1."
     if codes:
-        told = listing(codes, quote="")
-        yield f"Whole numbers with few values become other numbers: {told}."
+        listed = listing(codes, quote="")
+        yield f"Whole numbers with few values become other numbers: {listed}."
     if repeated:
-        told = listing(repeated, quote="")
-        yield f"Used as variables although named like ids: {told}. Leave them out if they are."
+        listed = listing(repeated, quote="")
+        yield f"Used as variables although named like ids: {listed}. Leave them out if they are."
     weights = [name for name, watch in watched if name.lower() in _WEIGHT and watch.low >= 0]
     for name in weights:
         yield f"{name} is used as a variable. If it weights the rows, choose it as the weights."
 
 
-def _counted(found: Iterable[Mapping[str, int]]) -> str:
+def _counted(counts: Iterable[Mapping[str, int]]) -> str:
     total: Counter[str] = Counter()
-    for counts in found:
-        total.update(counts)
-    told = [f"{mark!r} ({n:,} cell{'s' if n > 1 else ''})" for mark, n in total.most_common()]
-    return listing(told, quote="")
+    for marks in counts:
+        total.update(marks)
+    listed = [f"{mark!r} ({n:,} cell{'s' if n > 1 else ''})" for mark, n in total.most_common()]
+    return listing(listed, quote="")
 
 
 def left_out_note(what: str, reasons: Mapping[str, str], how: str = "") -> str:
     """Which columns are left out, why, and how to use them."""
-    told = [f"{shortened(name) or 'the row labels'} ({why})" for name, why in reasons.items()]
-    return f"{what}: {listing(told, quote='')}. {how}".rstrip() if told else ""
+    columns = [f"{shortened(name) or 'the row labels'} ({why})" for name, why in reasons.items()]
+    return f"{what}: {listing(columns, quote='')}. {how}".rstrip() if columns else ""
 
 
 def incomplete_note(
@@ -124,9 +124,9 @@ def incomplete_note(
         "dropped": f"{are} left out",
     }
     where = listing([str(place) for place in places], 10, quote="")
-    told = f"{n:,} row{s} with missing values {what[outcome]}: {unit}{s} {where}."
+    sentence = f"{n:,} row{s} with missing values {what[outcome]}: {unit}{s} {where}."
     emptiest = max(columns, key=lambda column: column.n_missing, default=None)
     if n > 1 and emptiest is not None and emptiest.n_missing > 1:
         of = "any" if emptiest.n_missing >= n else f"{emptiest.n_missing:,}"
-        told += f" {shortened(emptiest.name)} has no value in {of} of them."
-    return told
+        sentence += f" {shortened(emptiest.name)} has no value in {of} of them."
+    return sentence

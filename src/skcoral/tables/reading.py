@@ -81,9 +81,9 @@ def open_table(
     >>> [column.kind for column in profile(table).columns]
     ['text', 'number']
     """
-    found = find_source(source, name, encoding)
-    label, named = found.label, format_of_name(found.label)
-    with _opened(found) as (stream, kind):
+    origin = find_source(source, name, encoding)
+    label, named = origin.label, format_of_name(origin.label)
+    with _opened(origin) as (stream, kind):
         if kind == "text" and named in ("stata", "parquet", "excel"):
             kind = named  # older Stata files do not say what they are; the others are damaged
         if kind == "excel":
@@ -98,14 +98,14 @@ def open_table(
         elif kind == "parquet":
             from skcoral.tables.typed import open_parquet
 
-            table = open_parquet(label, found.open, found.size)
+            table = open_parquet(label, origin.open, origin.size)
         elif kind == "stata":
             from skcoral.tables.typed import open_stata
 
             table = open_stata(label, stream)
         else:
             separator = separator or ("\t" if named == "tsv" else None)
-            table = open_text(found, stream, separator, decimal, encoding)
+            table = open_text(origin, stream, separator, decimal, encoding)
     return replace(table, read=keeping(table.read), na=tuple(na))
 
 
@@ -113,13 +113,13 @@ def sheet_names(
     source: str | Path | bytes | BinaryIO, *, name: str | None = None
 ) -> tuple[str, ...]:
     """The sheets of a workbook that hold cells; none for any other file."""
-    found = find_source(source, name)
-    with _opened(found) as (stream, kind):
+    origin = find_source(source, name)
+    with _opened(origin) as (stream, kind):
         if kind != "excel":
             return ()
         from skcoral.tables import excel
 
-        return tuple(excel.sheet_names(found.label, stream))
+        return tuple(excel.sheet_names(origin.label, stream))
 
 
 def format_of_name(name: str) -> Format | None:

@@ -136,5 +136,5 @@ def _within(values: Array, last: int) -> Mask:
 
 
 def _is_id(name: str) -> bool:
-    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)
-    return any(_ID_WORD.fullmatch(word.lower()) for word in words)
+    parts = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)
+    return any(_ID_WORD.fullmatch(part.lower()) for part in parts)

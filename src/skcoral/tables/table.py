@@ -206,7 +206,7 @@ class Complete:
 
     values: Array
     weights: Array | None
-    kept: Mask  # which rows of the batch are complete
+    usable: Mask  # which rows of the batch are complete
     dropped: list[int]  # where the others stand in the file
     batch: Batch
 

@@ -76,9 +76,9 @@ def open_stata(label: str, stream: BinaryIO) -> Table:
 
 
 def _damaged(label: str, what: str, error: Exception) -> InvalidTableError:
-    told = str(error).splitlines() or [type(error).__name__]
+    lines = str(error).splitlines() or [type(error).__name__]
     return InvalidTableError(
-        f"{label}: the {what} file cannot be read ({told[0][:120]}).\n"
+        f"{label}: the {what} file cannot be read ({lines[0][:120]}).\n"
         "It is damaged or was cut short: write or copy it again."
     )
 

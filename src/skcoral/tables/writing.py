@@ -45,13 +45,13 @@ def output_format(path: str | Path) -> Format:
     >>> output_format("out.csv.gz"), output_format("out.xlsx")
     ('csv', 'excel')
     """
-    found = format_of_name(str(path))
-    if found is None or Path(path).suffix.lower() in (".zip", ".xls", ".xlsb", ".ods", ".dta"):
+    kind = format_of_name(str(path))
+    if kind is None or Path(path).suffix.lower() in (".zip", ".xls", ".xlsb", ".ods", ".dta"):
         raise InvalidArgumentError(
             f"{printable(str(path))}: the ending does not say which format to write.\n"
             "Use .csv, .tsv, .parquet or .xlsx (.csv.gz compresses)."
         )
-    return found
+    return kind
 
 
 def table_writer(

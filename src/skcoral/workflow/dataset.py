@@ -72,7 +72,7 @@ class Rows:
     values: Array
     weights: Array | None
     places: list[int]  # where each stands in the file
-    kept: Mask  # which rows of the table they are
+    usable: Mask  # which rows of the table they are
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,9 @@ class Dataset:
     @property
     def unmentioned(self) -> tuple[str, ...]:
         """The columns of a table that are not variables, and that no note names."""
-        told = {*self.constant, *self.doubtful, self.request.target}
+        named = {*self.constant, *self.doubtful, self.request.target}
         others = self.passed_through if self.matrix is None else ()
-        return tuple(name for name in others if name not in told)
+        return tuple(name for name in others if name not in named)
 
     @property
     def is_wide(self) -> bool:
@@ -122,15 +122,15 @@ class Dataset:
         advice = "Choose fewer columns (--columns)." if self.is_wide else advice
         what += "numbers to hold in memory"
         current().check("cells", n_numbers, self.table.label, what, advice)
-        values, weights, kept = [], [], []
+        values, weights, usable = [], [], []
         places: list[int] = []
         for part in self.complete_rows():
             values.append(part.values)
             weights += [] if part.weights is None else [part.weights]
-            kept.append(part.kept)
-            places += itertools.compress(part.batch.rows, part.kept)
+            usable.append(part.usable)
+            places += itertools.compress(part.batch.rows, part.usable)
         w = np.concatenate(weights) if weights else None
-        return Rows(np.concatenate(values), w, places, np.concatenate(kept))
+        return Rows(np.concatenate(values), w, places, np.concatenate(usable))
 
     def known(self, groups: str | None = None) -> dict[str, Any]:
         """Weights and groups of the rows in memory, as ``fit`` takes them."""
@@ -139,7 +139,7 @@ class Dataset:
             known["sample_weight"] = rows.weights
         if rows is not None and groups is not None:
             labels = np.array(labels_of(self.table.cells(groups)), dtype=object)
-            known["groups"] = labels[rows.kept]
+            known["groups"] = labels[rows.usable]
         return known
 
     @cached_property
@@ -166,7 +166,7 @@ class Dataset:
             return None, f"No regression of {target}: the file holds a matrix and no rows."
         why = self.content.column(target).unusable(self.table)
         if not why and self.rows is not None:
-            return np.asarray(self.table.to_numpy([target])[self.rows.kept, 0]), ""
+            return np.asarray(self.table.to_numpy([target])[self.rows.usable, 0]), ""
         why = why and f"the column is no number that varies ({why})"
         return None, f"No regression of {target}: {why or 'the table is large'}."
 
@@ -297,23 +297,23 @@ class Dataset:
 
     def choices(self) -> list[str]:
         """What was asked for besides the variables: outcome, weights, estimator."""
-        request, told = self.request, []
+        request, sentences = self.request, []
         if request.target is not None:
             stays = "" if self.matrix is not None else " and stays as it is"
             outcome = shortened(request.target)
-            told.append(f"{outcome} is the outcome: it is left out of the variables{stays}.")
+            sentences.append(f"{outcome} is the outcome: it is left out of the variables{stays}.")
         if request.weights is not None:
             n_complete = self.content.n_rows - len(self.incomplete)
             n_idle = n_complete - self.moments.n_rows  # of weight zero
             idle = f" Not used, of weight zero: {n_idle:,} row{'s' * (n_idle > 1)}." * (n_idle > 0)
-            told.append(
+            sentences.append(
                 f"Rows are weighted by {shortened(request.weights)}; they tell as much as "
                 f"{self.moments.effective_rows:,.0f} equally weighted rows. All figures are "
                 f"weighted.{idle}"
             )
         if request.covariance is not None:
-            told.append(f"Correlations are estimated by {request.covariance}.")
-        return told
+            sentences.append(f"Correlations are estimated by {request.covariance}.")
+        return sentences
 
     def doubts(self, how: str = "", outcome: notes.Outcome = "unused") -> list[str]:
         """How the file may have been misread: what was recognised and left out.
@@ -324,11 +324,11 @@ class Dataset:
         if self.matrix is not None:
             return [*notes.assumed(self.table), self.matrix.sentence]
         column, unit = self.content.column, self.table.unit
-        told = [
+        sentences = [
             *notes.reading_notes(self.table, self.content, self.names),
             notes.left_out_note("Constant, so left out", self.constant),
             notes.left_out_note("Not used as variables", self.doubtful, how),
             notes.incomplete_note(self.incomplete, unit, outcome, map(column, self.names)),
             *(row.sentence(unit) for row in self.dominant[:3]),
         ]
-        return [sentence for sentence in told if sentence]
+        return [sentence for sentence in sentences if sentence]

@@ -64,9 +64,9 @@ class Fit:
 
         data, rows = self.data, self.data.rows
         y, why = data.outcome()
-        told = [*notes, why]
+        sentences = [*notes, why]
         if data.matrix is None and rows is None:
-            told.append("No hold-out table: the table is large.")
+            sentences.append("No hold-out table: the table is large.")
         with data.progress("Making the report"):
             facts = report.gather(
                 self.model,
@@ -79,7 +79,7 @@ class Fit:
                 title=f"Decorrelation of {PurePath(data.table.label).stem}",
                 file=PurePath(data.table.label).name,
                 command=command,
-                notes=told,
+                notes=sentences,
                 **how,
             )
             return report.render(facts)
@@ -114,12 +114,12 @@ def write_outputs(
                 numbers, _ = table.numbers(cells[column.name])
                 kind = "int64" if column.watch.is_whole else "double"
                 cells[column.name] = float_array(numbers).cast(kind)
-            outputs = np.full((len(part.kept), len(model.result_.names)), np.nan)
+            outputs = np.full((len(part.usable), len(model.result_.names)), np.nan)
             if len(part.values):
                 named = hasattr(model, "feature_names_in_")
                 rows = named_rows(part.values, data.names) if named else part.values
-                outputs[part.kept] = np.asarray(model.transform(rows))
-            written = part.kept if drop_incomplete else np.ones_like(part.kept)
+                outputs[part.usable] = np.asarray(model.transform(rows))
+            written = part.usable if drop_incomplete else np.ones_like(part.usable)
             if written.any():
                 made = (cells[c] if isinstance(c, str) else outputs[:, c] for _, c in columns)
                 writer.write([selected(column, written) for column in made])

@@ -29,8 +29,8 @@ class OpenedFile:
     def reasons(self) -> dict[str, str]:
         """Why columns cannot be variables, by name."""
         columns = self.content.columns if self.matrix is None else ()
-        told = {column.name: column.unusable(self.table) for column in columns}
-        return {name: why for name, why in told.items() if why}
+        why = {column.name: column.unusable(self.table) for column in columns}
+        return {name: reason for name, reason in why.items() if reason}
 
     @cached_property
     def unreadable(self) -> tuple[str, ...]:

@@ -91,8 +91,8 @@ class RollingPass:
         with self.data.progress("Rolling") as tell, self.data.naming():
             for part in complete_rows(table, variables, size=_BATCH):
                 cells = dict(zip(table.names, part.batch.columns, strict=True))
-                values = np.full((len(part.kept), len(variables)), np.nan)
-                values[part.kept] = part.values
+                values = np.full((len(part.usable), len(variables)), np.nan)
+                values[part.usable] = part.values
                 made = np.full(values.shape, np.nan)
                 for key, rows in self._groups_of(part.batch, cells):
                     made[rows] = self._push(key, values[rows], part.batch, cells, rows, log)
