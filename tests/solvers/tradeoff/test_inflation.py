@@ -15,9 +15,8 @@ from skcoral.certificates import certificate_text, check, prove
 from skcoral.core.linalg import correlation_of_covariance
 from skcoral.core.tolerances import LIMIT_GAP
 from skcoral.datasets import load_wine, make_system
-from skcoral.solvers.tradeoff.inflation_equations import Equations, Multipliers
-from skcoral.solvers.tradeoff.inflation_path import highest_floor
-from skcoral.solvers.tradeoff.inflation_point import Point, off_diagonal
+from skcoral.solvers.tradeoff.inflation import highest_floor
+from skcoral.solvers.tradeoff.inflation_equations import Equations, Point, off_diagonal
 from systems import nearly_singular
 
 
@@ -169,7 +168,7 @@ def test_newtons_equations_are_the_derivatives_of_the_conditions(seed: int) -> N
     at, rng = a_point(seed), np.random.default_rng(seed)
     p = at.p
     kappa, t, z = rng.uniform(0.01, 0.1, (3, p))
-    system = Equations(at, Multipliers(kappa, t, z), allowed=1e-13)
+    system = Equations(at, 2 * kappa / at.vif**2, t, z, allowed=1e-13)
     b, c = off_diagonal(rng.normal(size=(p, p))), rng.normal(size=p)
     E, d, beyond = system.solve(b, c)
     assert at.lam @ d == pytest.approx(0.0, abs=1e-12)

@@ -1,7 +1,15 @@
-"""Newton's equations of the highest common floor within a limit on the VIF.
+"""Newton's equations of the highest common floor within a limit on the VIF, and their points.
 
-Unknown are the change E of G, without a diagonal, and the relative changes d of λ. In the basis of
-:mod:`~skcoral.solvers.tradeoff.inflation_point`, with ``e = PᵀEP``, they are
+Let G be the correlation matrix of the outputs and λ ≥ 0 weights of sum one. With ``R = AᵀA``,
+``G = LLᵀ``, ``D = Diag(λ)`` and the singular values ``A D L = U Diag(s) Vᵀ``, the outputs
+``W = U Vᵀ Lᵀ`` maximise ``Σ λ_j f_j``, and the maximum is ``φ(λ, G) = Σ s_a``: Uhlmann's root
+fidelity of G and DRD, concave in G and convex in λ. The highest common floor of G is its minimum
+over λ. In the basis ``P = L⁻ᵀV`` with inverse ``Kᵀ``, ``K = LV``, everything is diagonal:
+
+    G⁻¹ = P Pᵀ,   H = P Diag(s) Pᵀ,   H G H = D R D,   λ_j f_j = (H G)_jj,   ∂φ/∂G = ½ H.
+
+Unknown are the change E of G, without a diagonal, and the relative changes d of λ. With
+``e = PᵀEP``, they are
 
     Q(E) - Jᵀd = b,        J E + (A + Diag(λ∘z)) d = c + dγ λ,        λᵀd = 0,
 
@@ -18,7 +26,6 @@ limits, the weights, and the condition that E has no diagonal.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -27,42 +34,96 @@ import scipy.linalg as sla
 from skcoral.core.arrays import Array, row_products
 from skcoral.core.linalg import conjugate_gradient
 from skcoral.solvers.tradeoff.equations import regularised_cholesky
-from skcoral.solvers.tradeoff.inflation_point import Point, off_diagonal
 
 # Steps of conjugate gradients: what is left then is left to the next step of Newton's method. With
 # 30, nearly singular matrices of 150 variables keep open gaps; 200 change nothing.
 _MAX_ITER = 100
 
 
-@dataclass(frozen=True)
-class Multipliers:
-    """Of the limits, κ with the slack variables t, and z, the leads over the common floor."""
+def off_diagonal(M: Array) -> Array:
+    """The symmetric part of M with zeros on its diagonal."""
+    M = 0.5 * (M + M.T)
+    np.fill_diagonal(M, 0.0)
+    return M
 
-    kappa: Array
-    t: Array
-    z: Array
 
-    def sigma(self, at: Point) -> Array:
-        """The multipliers of ``(G⁻¹)_jj`` itself."""
-        return 2.0 * self.kappa / at.vif**2
+class Point:
+    """φ at one G and λ, for ``R = AᵀA``; see the head of this file.
+
+    ``excess`` is the limit on the VIF less one, and ``share = 1 - 1/limit`` the share of a variance
+    that the other outputs may explain. ``slack`` is ``1/(G⁻¹)_jj - 1/limit``. It is concave in G
+    and closer to linear than the VIF.
+    """
+
+    def __init__(self, A: Array, excess: float, G: Array, lam: Array) -> None:
+        self.A, self.excess, self.G, self.lam = A, excess, G, lam
+        self.p, self.share = len(A), excess / (1.0 + excess)
+        L = np.linalg.cholesky(G)
+        U, self.s, Vt = np.linalg.svd((A * lam) @ L)
+        self.outputs: Array = U @ Vt @ L.T
+        self.K: Array = L @ Vt.T
+        self.P: Array = sla.solve_triangular(L, Vt.T, lower=True, trans="T")
+        # P - K loses no digits where G is close to the identity.
+        inverse = sla.solve_triangular(L, np.eye(self.p), lower=True)
+        self.difference: Array = (inverse.T - L) @ Vt.T
+        self.X: Array = self.P @ self.P.T
+        self.H: Array = (self.P * self.s) @ self.P.T
+        self.value = float(self.s.sum())
+        self.fidelity: Array = np.einsum("ij,ij->i", self.P * self.s, self.K) / lam
+        # With E = G - I: G⁻¹ = I - E + E G⁻¹ E, and E has no diagonal.
+        over: Array = np.sum(((G - np.eye(self.p)) @ self.P) ** 2, axis=1)
+        self.vif: Array = 1.0 + over
+        self.slack: Array = self.share - over / self.vif
+
+    def at(self, G: Array, lam: Array) -> Point:
+        """The same problem at another G and λ."""
+        return Point(self.A, self.excess, G, lam)
+
+    def inside(self) -> Point:
+        """The point of the segment to the identity that keeps the limit; itself, if it does.
+
+        The explained share ``1 - 1/(G⁻¹)_jj`` is convex in G and zero at the identity.
+        """
+        if self.slack.min() >= 0.0:
+            return self
+        part = (1.0 - 1e-12) * self.share / float((1.0 - 1.0 / self.vif).max())
+        identity = np.eye(self.p)
+        return self.at(identity + part * (self.G - identity), self.lam)
+
+
+def start(R: Array, limit: float) -> Point:
+    """Equal weights, and G between I and R at nine tenths of the share that the limit allows."""
+    A: Array = np.asarray(np.linalg.cholesky(R).T, dtype=np.float64)
+    p, share = len(A), (limit - 1.0) / limit
+    values, vectors = np.linalg.eigh(R)
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        part = 0.5 * (low + high)
+        change = part * (values - 1.0)
+        # diag (I + part (R - I))⁻¹ - 1, whose term of first order is zero
+        over = float((vectors**2 @ (change**2 / (1.0 + change))).max())
+        low, high = (low, part) if over / (1.0 + over) > 0.9 * share else (part, high)
+    identity = np.eye(p)
+    G = identity + low * (R - identity)
+    return Point(A, limit - 1.0, G, np.full(p, 1.0 / p))
 
 
 class Equations:
     """The equations at one point; see the head of this file.
 
-    Solutions are accepted when what is left of the equations, in units of the common floor, is at
-    most ``allowed``.
+    ``sigma`` are the multipliers of ``(G⁻¹)_jj``, with slack variables t, and z the leads over the
+    common floor. Solutions are accepted when what is left of the equations, in units of the common
+    floor, is at most ``allowed``.
     """
 
-    def __init__(self, at: Point, duals: Multipliers, allowed: float) -> None:
-        self.at, self.duals, self.allowed = at, duals, allowed
+    def __init__(self, at: Point, sigma: Array, t: Array, z: Array, allowed: float) -> None:
+        self.at, self.t, self.allowed = at, t, allowed
         P, K, s, p = at.P, at.K, at.s, at.p
         sums = np.add.outer(s, s)
         self.curvature = 0.5 * np.outer(s, s) / sums
         self.tilt = s[:, None] ** 2 / sums
-        sigma = duals.sigma(at)
         self.C = (P.T * sigma) @ P
-        self.theta = 0.5 * sigma * (1.0 / (duals.t * at.vif**2) - 2.0 / at.vif)
+        self.theta = 0.5 * sigma * (1.0 / (t * at.vif**2) - 2.0 / at.vif)
         # (PePᵀ)_jj = ((P-K) e (P+K)ᵀ)_jj where (KeKᵀ)_jj = E_jj is zero.
         self.low, self.high = at.difference, P + K
         self.pairs = np.triu_indices(p)
@@ -74,7 +135,7 @@ class Equations:
         products += swapped
         products *= self.twice
         weights = products @ self.rows.T
-        curvature = 0.5 * (weights + weights.T) + np.diag(at.lam * (duals.z - at.fidelity))
+        curvature = 0.5 * (weights + weights.T) + np.diag(at.lam * (z - at.fidelity))
         self.weight_curvature = curvature
         # On the plane λᵀd = 0 a multiple of λλᵀ changes nothing, and it makes up for the direction
         # without curvature: φ is homogeneous in λ.
@@ -189,5 +250,5 @@ class Equations:
         lost = self.weight_curvature @ self._d
         lost -= self.at.lam * lost.sum()
         size = np.sqrt(self.at.share) * p * np.linalg.norm(right)
-        self._left = float(size + np.abs(self._kappa * self.duals.t).sum() + np.abs(lost).sum())
+        self._left = float(size + np.abs(self._kappa * self.t).sum() + np.abs(lost).sum())
         return off_diagonal(K @ (self._inverse * right) @ K.T)
