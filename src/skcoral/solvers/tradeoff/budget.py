@@ -18,6 +18,8 @@ from skcoral.core.tolerances import OPTIMAL_GAP
 from skcoral.solvers.exact import threshold_solution
 from skcoral.solvers.tradeoff.frontier import Node, Path
 
+_SHIFT = 1e-9  # by which a finite multiple of a dual point overstates a floor for squares
+
 
 def solve_budget(R: Any, budget: float, settings: Settings) -> Solution:
     """Find the largest common floor whose least residual stays within ``budget``.
@@ -28,15 +30,12 @@ def solve_budget(R: Any, budget: float, settings: Settings) -> Solution:
     transformation within the budget.
     """
     path = Path(R, settings)
-    everything = criteria.value(settings.criterion, path.R, settings.pair_weights)
-    if budget >= everything:
+    if budget >= path.everything:
         return _solution(path.solve(1.0), budget, 1.0, settings)
-    if budget == 0 and path.zero is not None:
-        node = path.solve(path.edge)
-        lam, H, upper = path.zero.proof()
-        bound = 2.0 * float(lam.sum()) * (node.rho - upper)
-        proved = replace(node.solved, lam=lam, H=H, lower_bound=bound)
-        return _solution(Node(node.rho, proved, 2.0 * float(lam.sum())), budget, upper, settings)
+    best = None if path.absolute is None else path.absolute.best_above_zero()
+    if budget == 0 and best is not None:
+        node = _proved(path.solve(path.edge), best, settings)
+        return _solution(node, budget, node.rho, settings)
     if budget == 0:
         exact = threshold_solution(R, path.threshold, settings)
         return replace(exact, goal=Budget(budget, min(path.threshold.upper, 1.0)))
@@ -54,14 +53,14 @@ def solve_budget(R: Any, budget: float, settings: Settings) -> Solution:
         return aim**power - budget**power, power * slope / max(aim, 1e-300) ** (1.0 - power)
 
     node = path.highest(excess, xtol=close)
-    best = min(path.nodes.values(), key=lambda node: _reach(node, budget))
+    best = min(path.nodes.values(), key=lambda node: node.reach(budget))
     # Too close to ρ★ no floor has an accurate dual point: the tangent of one further off proves it.
     for share in (5e-7, 5e-6, 5e-5):
         further = float(np.cos(np.arccos(path.edge) * (1.0 - share)))
-        if node.rho < further and _reach(best, budget) > node.rho + settings.tol:
-            best = min(best, path.solve(further), key=lambda node: _reach(node, budget))
-    upper = max(_reach(best, budget), node.rho)
-    if _reach(node, budget) > upper + OPTIMAL_GAP:
+        if node.rho < further and best.reach(budget) > node.rho + settings.tol:
+            best = min(best, path.solve(further), key=lambda node: node.reach(budget))
+    upper = max(best.reach(budget), node.rho)
+    if node.reach(budget) > upper + OPTIMAL_GAP:
         # The tangent of another point holds for every floor.
         solved = node.solved.proved_by(best.solved)
         bound = best.solved.lower_bound + best.slope * (node.rho - best.rho)
@@ -69,16 +68,26 @@ def solve_budget(R: Any, budget: float, settings: Settings) -> Solution:
     return _solution(node, budget, upper, settings)
 
 
-def _reach(node: Node, budget: float) -> float:
-    """The common floor that no transformation within the budget exceeds, by the node's dual.
+def _proved(node: Node, best: Node, settings: Settings) -> Node:
+    """The highest floor at which the criterion vanishes, proved by the sum of absolute values.
 
-    ``φ(ρ) ≥ bound + slope (ρ - node.rho)`` for every ρ.
+    Every multiple of the dual point ``best`` of that sum which lies in the domain of the criterion
+    is one of the criterion; squares charge its square.
     """
-    left = budget - node.solved.lower_bound
-    return min(node.rho + left / node.slope, 1.0) if node.slope > 0 else 1.0
+    omega = criteria.pair_matrix(settings.pair_weights, len(node.solved.lam))
+    lam, H = best.solved.lam, best.solved.H
+    if settings.criterion == "squared":
+        charge = criteria.conjugate("squared", H, settings.pair_weights)
+        scale = _SHIFT * best.slope / max(charge, 1e-300)
+    else:
+        charge, scale = 0.0, (1.0 - 1e-13) / criteria.gauge(settings.criterion, H, omega)
+    slope = scale * best.slope
+    bound = scale * (best.solved.lower_bound - scale * charge) + slope * (node.rho - best.rho)
+    proved = replace(node.solved, lam=scale * lam, H=scale * H, lower_bound=bound)
+    return Node(node.rho, proved, slope)
 
 
 def _solution(node: Node, budget: float, upper: float, settings: Settings) -> Solution:
     # What the dual point that is returned proves, and nothing that was proved on the way.
-    goal = Budget(budget, max(_reach(node, budget), upper))
+    goal = Budget(budget, max(node.reach(budget), upper))
     return node.solved.solution(np.full(len(node.solved.lam), node.rho), settings, goal)

@@ -19,17 +19,15 @@ from skcoral.core import criteria
 from skcoral.core.arrays import Array, cholesky_or_none, column_dots, to_host
 from skcoral.core.problem import Settings
 from skcoral.core.results import Frontier
-from skcoral.solvers.exact import ExactThreshold, best_exact, kept_threshold
+from skcoral.solvers.exact import best_exact, kept_threshold
 from skcoral.solvers.tradeoff.binding import correlation_of
 from skcoral.solvers.tradeoff.search import solve_floors
 from skcoral.solvers.tradeoff.solved import Solved
 
 _NEIGHBOURS = 6  # points that the dual of another one is interpolated from
 _MOST_STEPS = 60  # of the search for a floor: three or four are usual, and halving takes 50
-_RESOLVED = 1e-8  # how closely the highest floor is enclosed
-_UNCORRELATED = 1e-10  # sum of absolute correlations, relative to that of the sources
-_MAX_FLOORS = 60  # tried at most; Newton's method needs about eight
-_SHIFT = 1e-9  # by which a finite multiple of the dual point overstates that floor for squares
+_RESOLVED = 1e-9  # how closely the highest floor at which a criterion vanishes is found
+_NOTHING = 1e-10  # bound that is rounding, relative to the criterion of the sources
 
 
 @dataclass(frozen=True)
@@ -50,6 +48,14 @@ class Node:
         """``H sin θ``, which is smooth."""
         return np.asarray(np.sin(self.angle) * self.solved.H)
 
+    def reach(self, budget: float) -> float:
+        """The common floor that no transformation within the budget exceeds, by this dual point.
+
+        ``φ(ρ) ≥ bound + slope (ρ - self.rho)`` for every ρ.
+        """
+        left = budget - self.solved.lower_bound
+        return min(self.rho + left / self.slope, 1.0) if self.slope > 0 else 1.0
+
     @cached_property
     def bound_by(self) -> bytes:
         """The binding floors, as something that is quick to compare."""
@@ -59,10 +65,15 @@ class Node:
 class Path:
     """Solve common floors one after the other, each from its nearest neighbours.
 
-    Points of a ``rough`` path are solved no further than to the tolerance.
+    Points of a ``rough`` path are solved no further than to the tolerance. With pairs of weight
+    zero, those that count can be uncorrelated at floors above ρ★, up to ``edge``. The path
+    ``absolute`` (an ``inner`` one) finds it: where the criterion vanishes does not depend on which
+    criterion it is, and the sum of absolute values leaves zero at a positive slope.
     """
 
-    def __init__(self, R: Any, settings: Settings, *, rough: bool = False) -> None:
+    def __init__(
+        self, R: Any, settings: Settings, *, rough: bool = False, inner: bool = False
+    ) -> None:
         self._there = R  # the solvers work where the matrix lies
         self.R: Array = to_host(R)
         self.settings, self.callback = replace(settings, callback=None), settings.callback
@@ -72,22 +83,22 @@ class Path:
         self.exact = self.threshold.lower if self.threshold.lower < 1.0 - 1e-12 else 1.0
         self.edge = self.exact  # the highest floor at which the criterion vanishes
         self.nodes: dict[float, Node] = {}
-        self.zero: ZeroWeights | None = None
-        counts = criteria.pair_matrix(settings.pair_weights, len(self.R)) > 0
-        own = np.eye(len(self.R), dtype=bool)
-        everything = criteria.value("absolute", self.R, counts.astype(np.float64))
-        if self.exact < 1.0 and everything > 0 and not np.all(counts | own):
-            self.zero = ZeroWeights(R, self.settings, self.threshold, everything)
-            self.edge = max(self.edge, self.zero.highest)
+        self.everything = criteria.value(settings.criterion, self.R, settings.pair_weights)
+        self.absolute: Path | None = None
+        weights = criteria.pair_matrix(settings.pair_weights, len(self.R))
+        if np.any((weights == 0) & ~np.eye(len(weights), dtype=bool)) and not inner:
+            ones = (weights > 0).astype(np.float64)
+            plain = replace(self.settings, criterion="absolute", pair_weights=ones)
+            self.absolute = Path(R, plain, inner=True)
+            self.edge = self.absolute.last_at_zero()
 
     def solve(self, rho: float) -> Node:
         """Solve one common floor, exactly below the threshold and by the trade-off above."""
         if rho not in self.nodes:
             floors = np.full(len(self.R), rho)
-            solved = self._exact(floors) if rho <= self.exact else None
-            if solved is None and self.zero is not None and rho <= self.edge:
-                solved = self.zero.solve(rho)
-            if solved is None:
+            if rho <= self.edge:
+                solved = self._vanishing(floors)
+            else:
                 solved = solve_floors(
                     self._there,
                     floors,
@@ -121,13 +132,15 @@ class Path:
                 node = self.solve(float(np.cos(theta)))
                 value, slope = excess(node)
                 low, high = (theta, high) if value < 0.0 else (low, theta)
-                change = -1.0 / max(slope * np.sin(theta), 1e-300)  # of the angle by the excess
-                if value == 0.0 or abs(value * change) * np.sin(theta) <= xtol:
+                if value == 0.0 or abs(value) <= xtol * slope:
                     break
-                step, here = theta - value * change, (value, theta, change)
-                if last is not None and last[0] != value:
-                    step = _angle_at_zero(last, here)
-                last = here
+                step = np.inf  # to the middle, where nothing tells how far away the root is
+                if slope > 0.0:
+                    change = -1.0 / (slope * np.sin(theta))  # of the angle by the excess
+                    step, here = theta - value * change, (value, theta, change)
+                    if last is not None and last[0] != value:
+                        step = _angle_at_zero(last, here)
+                    last = here
                 theta = step if high < step < low else 0.5 * (low + high)
             root = node.rho
             while excess(self.solve(root))[0] > 0.0 and root > self.edge:
@@ -138,13 +151,35 @@ class Path:
             default=ends[0],
         )
 
-    def _exact(self, floors: Array) -> Solved | None:
-        p, T = len(floors), self.threshold.T
-        if floors[0] < self.exact - 1e-9:
-            best = best_exact(self._there, floors)
-            if not best.feasible:
-                return None
-            T = best.T
+    def last_at_zero(self) -> float:
+        """The highest floor at which this criterion, which leaves zero at a slope, vanishes."""
+
+        def excess(node: Node) -> tuple[float, float]:
+            if node.solved.lower_bound > _NOTHING * self.everything:
+                return node.solved.lower_bound, node.slope
+            # At zero the curve tells nothing about where it ends; the best tangent does.
+            best = self.best_above_zero()
+            if best is None:
+                return -self.everything, 0.0
+            tangent = best.solved.lower_bound + best.slope * (node.rho - best.rho)
+            return min(tangent, 0.0), best.slope
+
+        return self.highest(excess, xtol=_RESOLVED).rho
+
+    def best_above_zero(self) -> Node | None:
+        """The solved floor whose dual point proves most about where the criterion vanishes."""
+        known = (node for node in self.nodes.values() if node.rho < 1.0)
+        above = (n for n in known if n.solved.lower_bound > _NOTHING * self.everything)
+        return min(above, key=lambda node: node.reach(0.0), default=None)
+
+    def _vanishing(self, floors: Array) -> Solved:
+        """Outputs of which no pair that counts is correlated; no multipliers are needed."""
+        p, T, n_iter, rho = len(floors), self.threshold.T, 0, float(floors[0])
+        if rho > self.exact and self.absolute is not None:
+            at = self.absolute.solve(rho).solved
+            T, n_iter = at.T, at.n_iter
+        elif rho < self.exact - 1e-9:
+            T = best_exact(self._there, floors).T  # with a larger mean
         G = np.asarray(to_host(correlation_of(self._there, T)))
         return Solved(
             T=to_host(T),
@@ -155,7 +190,7 @@ class Path:
             lam=np.zeros(p),
             H=np.zeros((p, p)),
             binding=np.zeros(p, dtype=bool),
-            n_iter=0,
+            n_iter=n_iter,
         )
 
     def _neighbour(self, rho: float) -> tuple[Array, NDArray[np.bool_]] | None:
@@ -199,99 +234,6 @@ def _angle_at_zero(a: tuple[float, float, float], b: tuple[float, float, float])
     s = -a[0] / width
     ends = a[1] * (1.0 + 2.0 * s) * (1.0 - s) ** 2 + b[1] * (3.0 - 2.0 * s) * s**2
     return ends + width * s * (1.0 - s) * (a[2] * (1.0 - s) - b[2] * s)
-
-
-class ZeroWeights:
-    """Pairs of weight zero: floors above ρ★ at which all pairs that count can be uncorrelated.
-
-    Where the criterion vanishes does not depend on which criterion it is. The sum of absolute
-    values leaves zero at a positive slope, so that its convex curve tells the highest such floor to
-    all digits, by Newton's method from above; its dual point there, of any scale, proves that no
-    criterion vanishes at higher floors.
-    """
-
-    def __init__(
-        self, R: Any, settings: Settings, threshold: ExactThreshold, everything: float
-    ) -> None:
-        self._R, self._threshold = R, threshold
-        counts = (criteria.pair_matrix(settings.pair_weights, R.shape[0]) > 0).astype(np.float64)
-        self._options = replace(settings, criterion="absolute", pair_weights=counts, callback=None)
-        self._weights, self._criterion = settings.pair_weights, settings.criterion
-        self._solved: dict[float, Solved] = {}
-        self._largest = everything
-        self._above = 1.0  # the lowest floor at which they do not vanish
-        self.highest = self._find()
-
-    def _at(self, rho: float) -> Solved:
-        if rho not in self._solved:
-            floors = np.full(self._R.shape[0], rho)
-            self._solved[rho] = solve_floors(
-                self._R, floors, self._options, refused=self._threshold
-            )
-        return self._solved[rho]
-
-    def _vanishes(self, rho: float) -> bool:
-        return self._at(rho).objective <= _UNCORRELATED * self._largest
-
-    def _find(self) -> float:
-        """Enclose the highest floor at which the pairs that count vanish; return the lower end."""
-        lower, upper = self._threshold.lower, 1.0
-        if self._vanishes(1.0):
-            return 1.0
-        rho = _between(lower, upper)
-        for _ in range(_MAX_FLOORS):
-            if upper - lower <= _RESOLVED:
-                break
-            if self._vanishes(rho):
-                lower, rho = rho, _between(rho, upper)
-                continue
-            at, width = self._at(rho), upper - lower
-            self._above = min(self._above, rho)
-            slope = 2.0 * float(at.lam.sum())
-            # The tangent of a convex function lies below it: its root lies above the true one.
-            root = rho - max(at.lower_bound, 0.0) / slope if slope > 0 else rho
-            step, upper = rho - root, min(upper, max(root, lower))
-            if step < 10.0 * _RESOLVED:
-                rho = max(upper - 0.5 * _RESOLVED, lower)  # next to the root: its other side
-            else:
-                rho = upper if upper - lower < 0.5 * width else _between(lower, upper)
-        return lower
-
-    def solve(self, rho: float) -> Solved:
-        """Return outputs at a floor up to the highest one; their pairs that count vanish."""
-        at = self._at(rho)
-        p = len(at.lam)
-        return replace(
-            at,
-            objective=criteria.value(self._criterion, at.G, self._weights),
-            lower_bound=0.0,
-            lam=np.zeros(p),
-            H=np.zeros((p, p)),
-            binding=np.zeros(p, dtype=bool),
-        )
-
-    def proof(self) -> tuple[Array, Array, float]:
-        """Multipliers and H for the criterion that prove the highest floor, and that floor.
-
-        Every multiple of a dual point of the absolute sum that lies in the domain of the criterion
-        is one of the criterion; squares charge its square.
-        """
-        at = self._at(self._above)
-        slope = 2.0 * float(at.lam.sum())
-        omega = criteria.pair_matrix(self._weights, len(at.lam))
-        if self._criterion == "squared":
-            charge = criteria.conjugate("squared", at.H, self._weights)
-            scale = _SHIFT * slope / max(charge, 1e-300)
-        else:
-            charge, scale = 0.0, 1.0 / criteria.gauge(self._criterion, at.H, omega)
-            scale *= 1.0 - 1e-13
-        top = self._above - (at.lower_bound - scale * charge) / slope
-        return scale * at.lam, scale * at.H, min(top, 1.0)
-
-
-def _between(lower: float, upper: float) -> float:
-    """The floor half-way in angle."""
-    return float(np.cos(0.5 * (np.arccos(lower) + np.arccos(upper))))
 
 
 def trace_frontier(
