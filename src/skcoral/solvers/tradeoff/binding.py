@@ -87,33 +87,6 @@ def binding_floors(problem: Problem, state: State, size: float) -> NDArray[np.bo
     return problem.fixed | (price > slack)
 
 
-@dataclass(frozen=True)
-class Outputs:
-    """Decided outputs: ``members``, their columns with a row for every variable, and the ``room``.
-
-    ``room`` is what the floors of the others may be missed by, until these are moved onto theirs.
-    """
-
-    members: Index
-    T: Any
-    room: Array
-
-
-def decided_outputs(problem: Problem, state: State) -> tuple[NDArray[np.bool_], Array]:
-    """Tell outputs that correlate with others from those that do not, at the end of a path.
-
-    An output without a price is uncorrelated with all others at the optimum, and what it has
-    outside the span of the sources, ``P_jj``, does not vanish along the path. Prices can fall over
-    many orders of magnitude without a gap. An output whose ``P_jj`` exceeds its correlations is
-    taken to have none; in between either does no harm. Also returns the correlations that are
-    given up, to first order what the floor of such an output may be missed by.
-    """
-    G = to_host(problem.gram(state.T) + state.P)
-    largest = np.max(np.abs(G) * to_host(problem.pairs), axis=0, initial=0.0)
-    decided = problem.fixed | (diagonal(state.P) <= largest)
-    return decided, np.where(decided, 0.0, 2.0 * largest)
-
-
 def in_rows(T: Any, rows: Index, p: int) -> Any:
     """The rows of ``T`` at these places among ``p``, zeros elsewhere."""
     rest = np.setdiff1d(np.arange(p), rows)
@@ -146,12 +119,10 @@ def complete(
     T: Any,
     dual: DualPoint,
     members: Index | None = None,
-    room: Array | float = 0.0,
 ) -> Candidate:
     """Extend a transformation of ``members``, and a dual point of some of them, to all variables.
 
-    ``members`` are those of the dual point unless given. Completed outputs may miss their floors by
-    ``room`` before they are moved onto their caps.
+    ``members`` are those of the dual point unless given.
     """
     members = dual.members if members is None else members
     p, is_complete = len(floors), True
@@ -159,8 +130,7 @@ def complete(
         return Candidate(dual.lam, dual.H, T, np.ones(p, dtype=bool), True)
     binding = np.isin(np.arange(p), members)
     if not binding.all():
-        # What completed outputs give up in correlations they may lack in fidelity, too.
-        T, best = complete_exactly(R, floors - room, members, T)
+        T, best = complete_exactly(R, floors, members, T)
         T = _without_rounding(R, _without_rounding(R, T, binding), binding)
         is_complete = best.feasible
     lam = np.zeros(p)

@@ -62,9 +62,9 @@ def solve_budget(R: Any, budget: float, settings: Settings) -> Solution:
     upper = max(best.reach(budget), node.rho)
     if node.reach(budget) > upper + OPTIMAL_GAP:
         # The tangent of another point holds for every floor.
-        solved = node.solved.proved_by(best.solved)
         bound = best.solved.lower_bound + best.slope * (node.rho - best.rho)
-        node = Node(node.rho, replace(solved, lower_bound=bound), best.slope)
+        proved = replace(node.solved, lam=best.solved.lam, H=best.solved.H, lower_bound=bound)
+        node = Node(node.rho, proved, best.slope)
     return _solution(node, budget, upper, settings)
 
 

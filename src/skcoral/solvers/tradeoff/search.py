@@ -41,7 +41,6 @@ from skcoral.solvers.tradeoff.binding import (
     binding_floors,
     complete,
     correlation_of,
-    decided_outputs,
     enlarged,
     in_rows,
     lifted,
@@ -107,7 +106,7 @@ class Search:
         self.top = float(omega.max(initial=0.0)) or 1.0
         self.R, self.floors, self.omega = R, floors, omega / self.top
         self.criterion, self.callback = settings.criterion, settings.callback
-        self.tol, self.exact = settings.tol, exact
+        self.tol, self.exact, self.p = settings.tol, exact, len(floors)
         self.rough, self.bound_only = rough, bound_only
         self.allowance = Allowance(settings.max_iter)
         own, positive = np.eye(len(floors), dtype=bool), floors > 0
@@ -138,7 +137,7 @@ class Search:
                 np.asarray(to_host(problem.R)), self.criterion, self.inner_omega
             )
             dual = with_fixed(self.active, np.zeros(problem.p), K, problem.fixed)
-            T = in_rows(identity(problem.p, self.R), self.active, len(self.floors))
+            T = in_rows(identity(problem.p, self.R), self.active, self.p)
             return self.finish(self._completed(dual, T))
         if self.criterion == "squared" and not problem.any_fixed:
             exact = self.exact if problem.p == len(self.floors) else None
@@ -243,7 +242,7 @@ class Search:
                 continue
             T, dual = dual_of(state, self.active, problem)
             whole = self.finish(complete(self.R, self.floors, T, dual))
-            best = replace(whole, unique=False) if best is None else best.joined(whole)
+            best = replace(whole, unique=False)
             if best.certified:
                 more = max(_TIE_BREAK * self.allowance.spent, _UNNOTICED)
                 self.allowance.work = min(self.allowance.work, self.allowance.spent + more)
@@ -289,48 +288,37 @@ class Search:
         """The outputs with a price at the end of a path, and the others beside them."""
         problem = self.problem
         binding = binding_floors(problem, state, self._size(problem.gram(state.T)))
-        keep, room = np.flatnonzero(binding), np.zeros(problem.p)
-        if self.criterion != "worst":
-            # Pairs of weight zero may correlate where all that count have a price and vanish.
-            decided, room = decided_outputs(problem, state)
-            keep, room = np.flatnonzero(decided | binding), np.where(binding, 0.0, room)
-        p, every, members = len(self.floors), np.arange(problem.p), self.active[keep]
+        keep, every = np.flatnonzero(binding), np.arange(problem.p)
+        members = self.active[keep]
         dual = with_fixed(
             members,
             np.asarray(to_host(state.lam))[keep],
             submatrix(state.H, keep, keep),
             problem.fixed[keep],
         )
-        pinned = np.isin(every, keep)
         # On their rims first: the completed outputs are uncorrelated with what they are beside.
-        T = make_feasible(problem.R, state.T, problem.floor_values, pinned)
-        T = in_rows(submatrix(T, every, keep), self.active, p)
-        missed = np.zeros(p)
-        missed[self.active] = room
-        return self._completed(dual, T, missed, state)
+        T = make_feasible(problem.R, state.T, problem.floor_values, binding)
+        return self._completed(dual, in_rows(submatrix(T, every, keep), self.active, self.p))
 
-    def _completed(
-        self, dual: DualPoint, T: Any, room: Array | float = 0.0, state: State | None = None
-    ) -> Candidate:
+    def _completed(self, dual: DualPoint, T: Any) -> Candidate:
         """Complete the other outputs, or add what the criterion leaves open by the least squares.
 
-        ``T`` are the decided outputs, with a row for every variable, and ``state`` is where their
-        path has ended.
+        ``T`` are the decided outputs, with a row for every variable.
         """
-        candidate = complete(self.R, self.floors, T, dual, room=room)
+        candidate = complete(self.R, self.floors, T, dual)
         if candidate.complete or self.bound_only:
             return candidate
-        near = None if state is None else (state, self.active)
         worst = self._worst(dual.members, T)
         try:
-            outputs = break_ties(
-                self.R, self.floors, self.omega, dual.members, T, worst, self.allowance, near
+            found = break_ties(
+                self.R, self.floors, self.omega, dual.members, T, worst, self.allowance
             )
         except sla.LinAlgError:
-            outputs = None  # the tie-break has no part in the proof
-        if outputs is None:
-            return complete(self.R, self.floors, T, dual)
-        return complete(self.R, self.floors, outputs.T, dual, outputs.members, outputs.room)
+            found = None  # the tie-break has no part in the proof
+        if found is None:
+            return candidate
+        members, T = found
+        return complete(self.R, self.floors, T, dual, members)
 
     def _worst(self, members: Index, T: Any) -> float:
         """The worst pair among the decided outputs; zero for the other criteria."""

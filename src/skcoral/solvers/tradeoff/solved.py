@@ -44,12 +44,9 @@ class Solved:
     def joined(self, other: Solved) -> Solved:
         """Return the better transformation of the two with the better bound."""
         best = self if self.objective <= other.objective else other
-        return best.proved_by(self if self.lower_bound >= other.lower_bound else other)
-
-    def proved_by(self, other: Solved) -> Solved:
-        """Return this transformation with the dual point and the bound of another."""
+        proof = self if self.lower_bound >= other.lower_bound else other
         return replace(
-            self, lower_bound=other.lower_bound, lam=other.lam, H=other.H, binding=other.binding
+            best, lower_bound=proof.lower_bound, lam=proof.lam, H=proof.H, binding=proof.binding
         )
 
     def prices(self, floors: Array) -> Array:
