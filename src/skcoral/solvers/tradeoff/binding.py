@@ -87,6 +87,23 @@ def binding_floors(problem: Problem, state: State, size: float) -> NDArray[np.bo
     return problem.fixed | (price > slack)
 
 
+def decided_outputs(
+    problem: Problem, state: State, binding: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], Array]:
+    """Add to the ``binding`` outputs those that correlate with others at the end of a path.
+
+    An output without a price is uncorrelated with all others at the optimum, and what it has
+    outside the span of the sources, ``P_jj``, does not vanish along the path. Prices can fall over
+    many orders of magnitude without a gap. An output whose ``P_jj`` exceeds its correlations is
+    taken to have none; in between either does no harm. Also returns what to first order the floor
+    of such an output may be missed by, twice the correlations that are given up.
+    """
+    G = to_host(problem.gram(state.T) + state.P)
+    largest = np.max(np.abs(G) * to_host(problem.pairs), axis=0, initial=0.0)
+    decided = binding | (diagonal(state.P) <= largest)
+    return decided, np.where(decided, 0.0, 2.0 * largest)
+
+
 def in_rows(T: Any, rows: Index, p: int) -> Any:
     """The rows of ``T`` at these places among ``p``, zeros elsewhere."""
     rest = np.setdiff1d(np.arange(p), rows)

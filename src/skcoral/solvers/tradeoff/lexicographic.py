@@ -26,6 +26,7 @@ from skcoral.core.arrays import (
 )
 from skcoral.solvers.tradeoff.binding import (
     binding_floors,
+    decided_outputs,
     in_rows,
     make_feasible,
 )
@@ -47,13 +48,13 @@ def break_ties(
     T: Any,
     worst: float,
     allowance: Allowance,
-) -> tuple[Index, Any] | None:
+) -> tuple[Index, Any, Array] | None:
     """Minimise the squares of the other pairs, the outputs ``T`` of ``members`` held.
 
     Pairs that count may reach ``worst`` over their weight, or must vanish where that is zero.
-    Returns the outputs decided on either level, and their columns with a row for every variable;
-    the others are uncorrelated with all. None where the path does not end. ``allowance`` is charged
-    for every step.
+    Returns the outputs decided on either level, their columns with a row for every variable, and
+    by how much the floors of the others, which are uncorrelated with all, may be missed until these
+    are moved onto theirs. None where the path does not end. ``allowance`` counts every step.
     """
     others = np.setdiff1d(np.flatnonzero(floors > 0), members)
     if not len(others):
@@ -89,13 +90,18 @@ def break_ties(
     )
     if not end.done:
         return None
-    outputs = binding_floors(problem, end.state, _squares(problem.gram(end.state.T)))
+    outputs = problem.fixed
+    if isinstance(end.state.model, Quadratic):  # pairs that have to vanish may have a price
+        outputs = binding_floors(problem, end.state, _squares(problem.gram(end.state.T)))
+    outputs, dropped = decided_outputs(problem, end.state, outputs)
+    room = np.zeros(len(floors))
+    room[every] = dropped
     keep = np.flatnonzero(outputs)
     keep = keep[np.argsort(every[keep])]
     among = submatrix(R, every, every)
     columns = make_feasible(among, U @ end.state.T, floors[every], outputs)
     columns = submatrix(columns, np.arange(p), keep)
-    return every[keep], in_rows(columns, every, len(floors))
+    return every[keep], in_rows(columns, every, len(floors)), room
 
 
 def _squares(G: Any) -> float:

@@ -41,6 +41,7 @@ from skcoral.solvers.tradeoff.binding import (
     binding_floors,
     complete,
     correlation_of,
+    decided_outputs,
     enlarged,
     in_rows,
     lifted,
@@ -158,21 +159,18 @@ class Search:
         return self._newton(to_device(H[np.ix_(members, members)] / self.top, self.R), keep)
 
     def _newton(self, H: Any, keep: Index) -> Solved | None:
-        """Newton's method for the floors ``keep`` from their ``H``; None if it does not arrive.
-
-        Floors that seem idle leave. The outputs left are solved only roughly before the completion
-        of the others is judged: floors that it misses join again.
-        """
+        """Newton's method for the floors ``keep`` from their ``H``; None if it does not arrive."""
         try:
             return self._newton_steps(H, keep)
         except sla.LinAlgError:
             return None  # floors that are guessed wrongly leave matrices singular to rounding
 
     def _newton_steps(self, H: Any, keep: Index) -> Solved | None:
-        problem = self.problem
-        goals = [_ROUGH, _ACCURATE] if self.rough else [_ACCURATE]
-        judged, joined = True, False
+        problem, joined = self.problem, False
         until = self.allowance.spent_steps + self.allowance.steps // _NEWTON_SHARE
+        # Once for which floors bind, then for the answer.
+        goals = [_PASSING, _ROUGH, _ACCURATE] if self.rough else [_PASSING, _ACCURATE]
+        level = 0
         while len(keep) and self.allowance.spent_steps < until:
             sub = problem.restricted(keep) if len(keep) < problem.p else problem
             members = self.active[keep]
@@ -180,7 +178,7 @@ class Search:
                 sub,
                 H,
                 self._squares(sub, keep),
-                goal=goals[0] if judged else _PASSING,
+                goal=goals[level],
                 max_iter=max(self.allowance.steps - self.allowance.spent_steps, 1),
                 hold=joined,
                 report=self._reporter(sub, members),
@@ -189,27 +187,27 @@ class Search:
                 return None
             self.allowance.spent_steps += found.n_iter
             H, on = found.H, np.flatnonzero(~found.idle)
-            if len(on) < len(keep):
-                keep, H, judged = keep[on], submatrix(H, on, on), False
+            if len(on) < len(keep):  # floors that seem idle leave
+                keep, H, level = keep[on], submatrix(H, on, on), 0
                 continue
             T, dual = dual_of(found, members, sub)
-            if not judged:
+            if level == 0:  # those that the completion of the others misses join again
                 joins = np.setdiff1d(self._enlarged(keep), keep)
-                judged = not len(joins)
                 if len(joins):
                     joined = True
                     stiffness = self._squares(problem, np.arange(problem.p)).stiffness
                     H = with_joined(problem, stiffness, keep, dual.H, T, joins)
                     keep = np.union1d(keep, joins)
                     H = submatrix(H, keep, keep)
+                else:
+                    level = 1
                 continue
             candidate = complete(self.R, self.floors, T, dual)
             if not candidate.complete:
                 return None
-            solved = self.finish(candidate)
-            if solved.gap <= self.tol * max(1.0, solved.objective) or len(goals) == 1:
+            solved, level = self.finish(candidate), level + 1
+            if level == len(goals) or solved.gap <= self.tol * max(1.0, solved.objective):
                 return solved if solved.certified else None
-            goals.pop(0)
         return None
 
     def _enlarged(self, keep: Index) -> Index:
@@ -288,6 +286,9 @@ class Search:
         """The outputs with a price at the end of a path, and the others beside them."""
         problem = self.problem
         binding = binding_floors(problem, state, self._size(problem.gram(state.T)))
+        room = np.zeros(self.p)
+        if self.criterion != "worst":
+            binding, room[self.active] = decided_outputs(problem, state, binding)
         keep, every = np.flatnonzero(binding), np.arange(problem.p)
         members = self.active[keep]
         dual = with_fixed(
@@ -298,14 +299,16 @@ class Search:
         )
         # On their rims first: the completed outputs are uncorrelated with what they are beside.
         T = make_feasible(problem.R, state.T, problem.floor_values, binding)
-        return self._completed(dual, in_rows(submatrix(T, every, keep), self.active, self.p))
+        T = in_rows(submatrix(T, every, keep), self.active, self.p)
+        return self._completed(dual, T, room)
 
-    def _completed(self, dual: DualPoint, T: Any) -> Candidate:
+    def _completed(self, dual: DualPoint, T: Any, room: Array | float = 0.0) -> Candidate:
         """Complete the other outputs, or add what the criterion leaves open by the least squares.
 
-        ``T`` are the decided outputs, with a row for every variable.
+        ``T`` are the decided outputs, with a row for every variable. The others may miss their
+        floors by ``room`` before they are moved onto them.
         """
-        candidate = complete(self.R, self.floors, T, dual)
+        candidate = complete(self.R, self.floors - room, T, dual)
         if candidate.complete or self.bound_only:
             return candidate
         worst = self._worst(dual.members, T)
@@ -316,9 +319,9 @@ class Search:
         except sla.LinAlgError:
             found = None  # the tie-break has no part in the proof
         if found is None:
-            return candidate
-        members, T = found
-        return complete(self.R, self.floors, T, dual, members)
+            return complete(self.R, self.floors, T, dual)
+        members, T, room = found
+        return complete(self.R, self.floors - room, T, dual, members)
 
     def _worst(self, members: Index, T: Any) -> float:
         """The worst pair among the decided outputs; zero for the other criteria."""
