@@ -54,11 +54,6 @@ def solve_budget(R: Any, budget: float, settings: Settings) -> Solution:
 
     node = path.highest(excess, xtol=close)
     best = min(path.nodes.values(), key=lambda node: node.reach(budget))
-    # Too close to ρ★ no floor has an accurate dual point: the tangent of one further off proves it.
-    for share in (5e-7, 5e-6, 5e-5):
-        further = float(np.cos(np.arccos(path.edge) * (1.0 - share)))
-        if node.rho < further and best.reach(budget) > node.rho + settings.tol:
-            best = min(best, path.solve(further), key=lambda node: node.reach(budget))
     upper = max(best.reach(budget), node.rho)
     if node.reach(budget) > upper + OPTIMAL_GAP:
         # The tangent of another point holds for every floor.

@@ -127,20 +127,14 @@ class Path:
             theta = low + (high - low) * below / (below - above)
             if guess is not None and self.edge < guess < 1.0:
                 theta = float(np.arccos(guess))
-            last: tuple[float, float, float] | None = None
             for _ in range(_MOST_STEPS):
                 node = self.solve(float(np.cos(theta)))
                 value, slope = excess(node)
                 low, high = (theta, high) if value < 0.0 else (low, theta)
                 if value == 0.0 or abs(value) <= xtol * slope:
                     break
-                step = np.inf  # to the middle, where nothing tells how far away the root is
-                if slope > 0.0:
-                    change = -1.0 / (slope * np.sin(theta))  # of the angle by the excess
-                    step, here = theta - value * change, (value, theta, change)
-                    if last is not None and last[0] != value:
-                        step = _angle_at_zero(last, here)
-                    last = here
+                # To the middle, where nothing tells how far away the root is.
+                step = theta + value / (slope * np.sin(theta)) if slope > 0.0 else np.inf
                 theta = step if high < step < low else 0.5 * (low + high)
             root = node.rho
             while excess(self.solve(root))[0] > 0.0 and root > self.edge:
@@ -164,7 +158,8 @@ class Path:
             tangent = best.solved.lower_bound + best.slope * (node.rho - best.rho)
             return min(tangent, 0.0), best.slope
 
-        return self.highest(excess, xtol=_RESOLVED).rho
+        rho, best = self.highest(excess, xtol=_RESOLVED).rho, self.best_above_zero()
+        return rho if best is None else min(rho, best.reach(0.0))
 
     def best_above_zero(self) -> Node | None:
         """The solved floor whose dual point proves most about where the criterion vanishes."""
@@ -200,17 +195,14 @@ class Path:
         known.sort(key=lambda n: abs(n.angle - theta))
         if not known or self.settings.criterion != "squared":
             return None
-        sides = [n for n in known if n.rho < rho][:1] + [n for n in known if n.rho > rho][:1]
         nodes = [n for n in known if n.bound_by == known[0].bound_by][:_NEIGHBOURS]
-        if len({n.bound_by for n in sides}) > 1:  # floors that begin to bind in between
-            nodes = sides
         binding = np.any([n.solved.binding for n in nodes], axis=0)
         terms = [(n.angle, n.scaled) for n in nodes]
         # The dual of the squares vanishes at the threshold.
         ends = [(float(np.arccos(self.edge)), np.zeros_like(self.R))]
         if binding.all():
             ends.append((0.0, self._limit_at_one))
-        for known_at in (terms + ends, terms[:1] + ends, terms[:1]):
+        for known_at in (terms + ends, terms[:1]):
             angles = np.array([angle for angle, _ in known_at])
             own = np.eye(len(angles), dtype=bool)
             apart = np.where(own, 1.0, angles[:, None] - angles)
@@ -226,14 +218,6 @@ class Path:
         K = criteria.pair_matrix(self.settings.pair_weights, len(self.R)) * self.R
         tangent = column_dots(K, self.R @ K) - column_dots(self.R, K) ** 2
         return np.diag(np.sqrt(np.maximum(tangent, 0.0)))
-
-
-def _angle_at_zero(a: tuple[float, float, float], b: tuple[float, float, float]) -> float:
-    """The cubic through two points (excess, angle, derivative), at an excess of zero."""
-    width = b[0] - a[0]
-    s = -a[0] / width
-    ends = a[1] * (1.0 + 2.0 * s) * (1.0 - s) ** 2 + b[1] * (3.0 - 2.0 * s) * s**2
-    return ends + width * s * (1.0 - s) * (a[2] * (1.0 - s) - b[2] * s)
 
 
 def trace_frontier(

@@ -311,7 +311,10 @@ class Search:
         candidate = complete(self.R, self.floors - room, T, dual)
         if candidate.complete or self.bound_only:
             return candidate
-        worst = self._worst(dual.members, T)
+        worst = 0.0
+        if self.criterion == "worst" and len(dual.members):
+            G = np.asarray(to_host(T.T @ self.R @ T))
+            worst = criteria.value("worst", G, self.omega[np.ix_(dual.members, dual.members)])
         try:
             found = break_ties(
                 self.R, self.floors, self.omega, dual.members, T, worst, self.allowance
@@ -322,13 +325,6 @@ class Search:
             return complete(self.R, self.floors, T, dual)
         members, T, room = found
         return complete(self.R, self.floors - room, T, dual, members)
-
-    def _worst(self, members: Index, T: Any) -> float:
-        """The worst pair among the decided outputs; zero for the other criteria."""
-        if self.criterion != "worst" or not len(members):
-            return 0.0
-        G = np.asarray(to_host(T.T @ self.R @ T))
-        return criteria.value("worst", G, self.omega[np.ix_(members, members)])
 
     def finish(self, candidate: Candidate) -> Solved:
         """Make the candidate feasible to the last digit, and evaluate both bounds."""
