@@ -32,11 +32,7 @@ def solve_budget(R: Any, budget: float, settings: Settings) -> Solution:
     path = Path(R, settings)
     if budget >= path.everything:
         return _solution(path.solve(1.0), budget, 1.0, settings)
-    best = None if path.absolute is None else path.absolute.best_above_zero()
-    if budget == 0 and best is not None:
-        node = _proved(path.solve(path.edge), best, settings)
-        return _solution(node, budget, node.rho, settings)
-    if budget == 0:
+    if budget == 0 and path.absolute is None:
         exact = threshold_solution(R, path.threshold, settings)
         return replace(exact, goal=Budget(budget, min(path.threshold.upper, 1.0)))
     # Squares grow quadratically from the threshold, the other criteria linearly.
@@ -45,6 +41,8 @@ def solve_budget(R: Any, budget: float, settings: Settings) -> Solution:
 
     def excess(node: Node) -> tuple[float, float]:
         value, slope = node.solved.objective, node.slope if np.isfinite(node.slope) else 0.0
+        if node.rho <= path.edge:  # all that counts vanishes, up to rounding
+            return -(budget**power), 0.0
         # What the gap of a point leaves open, no further floor can close.
         if value <= budget and budget - value <= max(close * slope, 3.0 * node.solved.gap):
             return 0.0, slope
@@ -53,7 +51,13 @@ def solve_budget(R: Any, budget: float, settings: Settings) -> Solution:
         return aim**power - budget**power, power * slope / max(aim, 1e-300) ** (1.0 - power)
 
     node = path.highest(excess, xtol=close)
-    best = min(path.nodes.values(), key=lambda node: node.reach(budget))
+    proofs = [*path.nodes.values(), *_beyond_zero(path, budget, settings)]
+    best = min(proofs, key=lambda node: node.reach(budget))
+    # Too close to ρ★ no floor has an accurate dual point: the tangent of one further off proves it.
+    for share in (5e-7, 5e-6, 5e-5):
+        further = float(np.cos(np.arccos(path.edge) * (1.0 - share)))
+        if node.rho < further and best.reach(budget) > node.rho + settings.tol:
+            best = min(best, path.solve(further), key=lambda node: node.reach(budget))
     upper = max(best.reach(budget), node.rho)
     if node.reach(budget) > upper + OPTIMAL_GAP:
         # The tangent of another point holds for every floor.
@@ -63,23 +67,26 @@ def solve_budget(R: Any, budget: float, settings: Settings) -> Solution:
     return _solution(node, budget, upper, settings)
 
 
-def _proved(node: Node, best: Node, settings: Settings) -> Node:
-    """The highest floor at which the criterion vanishes, proved by the sum of absolute values.
+def _beyond_zero(path: Path, budget: float, settings: Settings) -> list[Node]:
+    """The best proof of where the sum of absolute values vanishes, as one for the criterion.
 
-    Every multiple of the dual point ``best`` of that sum which lies in the domain of the criterion
-    is one of the criterion; squares charge its square.
+    Every multiple of its dual point which lies in the domain of the criterion is one of the
+    criterion. Squares charge the square of the multiple: the best is the one whose charge is the
+    budget, and next to zero one that overstates the floor by ``_SHIFT``.
     """
-    omega = criteria.pair_matrix(settings.pair_weights, len(node.solved.lam))
+    best = None if path.absolute is None else path.absolute.best_above_zero()
+    if best is None:
+        return []
     lam, H = best.solved.lam, best.solved.H
     if settings.criterion == "squared":
-        charge = criteria.conjugate("squared", H, settings.pair_weights)
-        scale = _SHIFT * best.slope / max(charge, 1e-300)
+        charge = max(criteria.conjugate("squared", H, settings.pair_weights), 1e-300)
+        scale = max(np.sqrt(budget / charge), _SHIFT * best.slope / charge)
     else:
+        omega = criteria.pair_matrix(settings.pair_weights, len(lam))
         charge, scale = 0.0, (1.0 - 1e-13) / criteria.gauge(settings.criterion, H, omega)
-    slope = scale * best.slope
-    bound = scale * (best.solved.lower_bound - scale * charge) + slope * (node.rho - best.rho)
-    proved = replace(node.solved, lam=scale * lam, H=scale * H, lower_bound=bound)
-    return Node(node.rho, proved, slope)
+    bound = scale * (best.solved.lower_bound - scale * charge)
+    scaled = replace(best.solved, lam=scale * lam, H=scale * H, lower_bound=bound)
+    return [Node(best.rho, scaled, scale * best.slope)]
 
 
 def _solution(node: Node, budget: float, upper: float, settings: Settings) -> Solution:

@@ -158,8 +158,16 @@ class Path:
             tangent = best.solved.lower_bound + best.slope * (node.rho - best.rho)
             return min(tangent, 0.0), best.slope
 
-        rho, best = self.highest(excess, xtol=_RESOLVED).rho, self.best_above_zero()
-        return rho if best is None else min(rho, best.reach(0.0))
+        rho, best, step = (
+            self.highest(excess, xtol=_RESOLVED).rho,
+            self.best_above_zero(),
+            _RESOLVED,
+        )
+        rho = rho if best is None else max(min(rho, best.reach(0.0)), self.edge)
+        # At the very end what counts may not vanish to all digits.
+        while rho > self.edge and self.solve(rho).solved.objective > _RESOLVED:
+            rho, step = max(rho - step, self.edge), 4.0 * step
+        return rho
 
     def best_above_zero(self) -> Node | None:
         """The solved floor whose dual point proves most about where the criterion vanishes."""
