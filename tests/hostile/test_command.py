@@ -226,7 +226,8 @@ def test_half_a_letter_is_refused(ending):
 
 @pytest.mark.slow
 def test_reading_is_linear_in_columns():
-    from skcoral.tables.columns import profile, select_variables
+    from skcoral.tables.columns import profile
+    from skcoral.tables.variables import select_variables
 
     def seconds(columns):
         header = ",".join(f"c{k}" for k in range(columns))

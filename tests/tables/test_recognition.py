@@ -13,10 +13,11 @@ import pytest
 from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
 from skcoral.tables.arrow_arrays import plain_cells
 from skcoral.tables.cells import to_numbers
-from skcoral.tables.columns import profile, select_variables
+from skcoral.tables.columns import ColumnProfile, profile
 from skcoral.tables.matrices import matrix_in
 from skcoral.tables.notes import assumed, reading_notes
 from skcoral.tables.reading import open_table
+from skcoral.tables.variables import select_variables
 from workbooks import saved
 
 
@@ -97,7 +98,7 @@ def test_rows_are_told_from_what_stands_around_them(name):
     assert [row for batch in table.batches() for row in batch.rows] == rows
     assert table.skipped == skipped
     assert sentence in " ".join(assumed(table))
-    kinds = [column.kind for column in content.columns]
+    kinds = [column.kind for column in content.columns.values()]
     assert set(kinds[1:]) == {"number"}
     numbers = table.to_numpy(table.names[1:])
     assert numbers.shape == (len(rows), len(kinds) - 1)
@@ -155,9 +156,9 @@ def test_marks_of_missing_values_are_recognised_and_counted(mark):
     text = f"x;y\n1.5;2\n{mark};3\n2.5;4\n3.5;{mark}\n"
     table = open_table(text.encode(), name="t.csv")
     content = profile(table)
-    assert [column.kind for column in content.columns] == ["number", "number"]
-    assert [column.n_missing for column in content.columns] == [1, 1]
-    assert [column.marks for column in content.columns] == [{mark: 1}, {mark: 1}]
+    assert [column.kind for column in content.columns.values()] == ["number", "number"]
+    assert [column.n_missing for column in content.columns.values()] == [1, 1]
+    assert [column.marks for column in content.columns.values()] == [{mark: 1}, {mark: 1}]
 
 
 def test_more_marks_can_be_named_also_numbers():
@@ -165,12 +166,12 @@ def test_more_marks_can_be_named_also_numbers():
     assert np.isnan(values[1:4]).all()
     assert list(wrong) == [False, False, False, False, True]
     table = open_table(b"a,b\n1,-9\n2,3\n-9,4\n", name="t.csv", na=["-9"])
-    assert [column.marks for column in profile(table).columns] == [{"-9": 1}, {"-9": 1}]
+    assert [column.marks for column in profile(table).columns.values()] == [{"-9": 1}, {"-9": 1}]
     frame = pd.DataFrame({"a": [1.0, -9.0, 2.0]})
     stream = io.BytesIO()
     frame.to_parquet(stream)
     table = open_table(stream.getvalue(), name="t.parquet", na=["-9"])
-    assert profile(table).column("a").n_missing == 1
+    assert profile(table).columns["a"].n_missing == 1
 
 
 IDS = "all different, like ids"
@@ -205,8 +206,8 @@ def test_ids_years_and_counters_are_doubted_and_measurements_are_not():
     table = open_table(frame.to_csv(index=False).encode(), name="t.csv")
     content = profile(table)
     for name, (_, reason) in ROLES.items():
-        assert content.column(name).doubt.endswith(reason), name
-    assert not any(content.column(name).doubt for name in VARIABLES)
+        assert content.columns[name].doubt.endswith(reason), name
+    assert not any(content.columns[name].doubt for name in VARIABLES)
     assert variables(table, content) == tuple(VARIABLES)
     assert variables(table, content, include=["when"]) == ("when", *VARIABLES)
     assert variables(table, content, ["when", "price"]) == ("when", "price")
@@ -217,16 +218,17 @@ def test_ids_years_and_counters_are_doubted_and_measurements_are_not():
 
 
 def test_roles_are_the_same_in_any_batches():
-    from skcoral.tables.roles import ColumnWatch
-
     roles = ROLES | {name: (values, "") for name, values in VARIABLES.items()}
     for name, (values, reason) in roles.items():
+        frame = pd.DataFrame({name: values})
+        table = open_table(frame.to_csv(index=False).encode(), name="t.csv")
         for size in (1, 7, 40):
-            watch = ColumnWatch()
-            for start in range(0, 40, size):
-                watch.add(np.asarray(values[start : start + size], dtype=np.float64))
-            assert bool(watch.doubt(name)) == bool(reason), (name, size)
-            assert watch.doubt(name).endswith(reason), (name, size)
+            column = ColumnProfile(name)
+            for batch in table.batches(size):
+                (cells,) = batch.columns
+                column.add(table, cells, batch.rows, *table.numbers(cells))
+            assert bool(column.doubt) == bool(reason), (name, size)
+            assert column.doubt.endswith(reason), (name, size)
 
 
 def written(frame, how, **more):

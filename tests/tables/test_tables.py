@@ -28,10 +28,11 @@ from skcoral.tables.cells import (
     number_of,
     to_numbers,
 )
-from skcoral.tables.columns import profile, select_variables
+from skcoral.tables.columns import profile
 from skcoral.tables.dialect import is_note
 from skcoral.tables.reading import open_table, sheet_names
 from skcoral.tables.table import complete_rows
+from skcoral.tables.variables import select_variables
 from workbooks import saved, workbook, zipped
 
 UGLY_CELLS = [
@@ -89,8 +90,8 @@ def test_same_table_in_every_format(kind):
     table = open_table(SAME_TABLE[kind])
     content = profile(table)
     assert table.names == ("name", "height", "weight")
-    assert [c.kind for c in content.columns] == ["text", "number", "number"]
-    assert [c.n_missing for c in content.columns] == [0, 0, 1]
+    assert [c.kind for c in content.columns.values()] == ["text", "number", "number"]
+    assert [c.n_missing for c in content.columns.values()] == [0, 0, 1]
     assert variables(table, content) == ("height", "weight")
     parts = list(complete_rows(table, ("height", "weight")))
     assert np.array_equal(np.concatenate([part.values for part in parts]), NUMBERS)
@@ -250,7 +251,7 @@ def test_text_that_only_resembles_numbers_passes_through():
     rows = "".join(f'{i * i % 7},{i * i},"{cell}"\n' for i, cell in enumerate(cells))
     table = open_table(f"a,b,c\n{rows}".encode())
     content = profile(table)
-    assert content.column("c").kind == "text"
+    assert content.columns["c"].kind == "text"
     assert variables(table, content) == ("a", "b")
 
 
@@ -360,7 +361,7 @@ def test_dates_that_python_does_not_know():
     table = open_table(parquet(a=[1.0, 2.0], b=[2.0, 1.0], when=far))
     content = profile(table)
     assert variables(table, content) == ("a", "b")
-    assert "out of range" in content.column("when").first_bad[1]
+    assert "out of range" in content.columns["when"].first_bad[1]
 
 
 rows_of_text = st.one_of(

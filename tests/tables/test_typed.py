@@ -12,7 +12,8 @@ import pytest
 from skcoral.core.limits import Limits
 from skcoral.exceptions import InvalidTableError, TooLargeError
 from skcoral.tables import open_table
-from skcoral.tables.columns import profile, select_variables
+from skcoral.tables.columns import profile
+from skcoral.tables.variables import select_variables
 
 RNG = np.random.default_rng(0)
 TABLE = pa.table(
@@ -96,7 +97,7 @@ def test_numbers_texts_dates_and_codes_of_stata(version):
     table = open_table(stata(version), name="t.dta" if version == 114 else "upload")
     content = profile(table)
     assert table.names == tuple(FRAME.columns)
-    kinds = [column.kind for column in content.columns]
+    kinds = [column.kind for column in content.columns.values()]
     assert kinds == ["text", "number", "number", "text", "number"]
     np.testing.assert_array_equal(table.to_numpy(["x", "n"]), FRAME[["x", "n"]])
     assert table.cells("sex") == [0, 1, 0, 1]

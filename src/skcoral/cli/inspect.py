@@ -131,7 +131,7 @@ def _overview(data: Dataset) -> dict[str, Any]:
         "complete_rows": record["rows"],
         "columns": [
             {"name": c.name, "kind": c.kind, "missing": c.n_missing, "used": c.name in used}
-            for c in data.content.columns
+            for c in data.content.columns.values()
         ],
         "strongest_pairs": [
             {"pair": [data.names[i], data.names[j]], "correlation": value} for i, j, value in pairs
@@ -199,7 +199,7 @@ def _show_floors(record: dict[str, Any], data: Dataset) -> None:
 
 def _remarks(data: Dataset) -> list[str]:
     """What was asked and assumed, and why the other columns are not used."""
-    why = {name: data.content.column(name).unusable(data.table) for name in data.unmentioned}
+    why = {name: data.content.columns[name].unusable(data.table) for name in data.unmentioned}
     unused = [
         f"{shortened(name)} ({reason or 'left out'})" if name else "the row labels"
         for name, reason in why.items()

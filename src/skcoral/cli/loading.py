@@ -92,8 +92,8 @@ def notes(data: Dataset, outcome: Outcome = "unused") -> list[str]:
     how = ""
     if data.doubtful:
         how = f"To use one: --include {shlex.quote(next(iter(data.doubtful)))}."
-        column = data.content.column
-        weights = [name for name in data.doubtful if column(name).watch.may_be_weights(name)]
+        columns = data.content.columns
+        weights = [name for name in data.doubtful if columns[name].may_be_weights]
         if weights and data.request.weights is None:
             how += f" To weight the rows: --weights {shlex.quote(weights[0])}."
     return [*data.choices(), *data.doubts(how, outcome)]

@@ -1,10 +1,15 @@
-"""The description of columns: what each of them holds, and which are the variables."""
+"""The description of columns: what each of them holds, and what speaks against it as a variable.
+
+Ids, counters, years, dates and row weights are decorrelated on request only, and the reason is
+stated. Columns of few whole numbers, such as dummies, are variables, and the answer says what
+becomes of them.
+"""
 
 from __future__ import annotations
 
-import shlex
+import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -14,17 +19,8 @@ import pyarrow.compute as pc
 
 from skcoral.core.arrays import EPS, Array, Mask
 from skcoral.core.display import shortened
-from skcoral.core.validation import listing
-from skcoral.exceptions import InvalidTableError
 from skcoral.tables.arrow_arrays import plain_cells, selected
-from skcoral.tables.cells import (
-    Marks,
-    is_like_a_number,
-    labelled_totals,
-    remedy,
-    shown,
-)
-from skcoral.tables.roles import ColumnWatch
+from skcoral.tables.cells import Marks, is_like_a_number, labelled_totals, shown
 from skcoral.tables.table import Table
 
 Kind = Literal["number", "text", "mixed", "empty"]
@@ -35,6 +31,23 @@ _MOST_TOTALS = 2
 _FEWEST_PARTS, _ROUNDING_OF_TOTALS = 3, 1e-5
 #: So many cells that are no numbers tell whether a column is text or numbers spelled strangely.
 _SAMPLE = 100
+#: Rows that it takes before a pattern counts as one.
+_ENOUGH = 5
+#: So many different whole numbers may be codes, where each occurs ten times on average.
+_MOST_CODES = 10
+#: Distinct values that are remembered at most; a column that has more counts as all different.
+_REMEMBERED = 5_000
+_CODE_DIGITS = 6
+_YEARS = (1800, 2100)
+#: Names of survey weights; a plain "weight" or "wt" may be that of a body.
+_WEIGHTS = re.compile(
+    r"weights|[pfads]weights?|[a-z_]*w(gh|g)t[a-z0-9_]*|(sampl\w*|survey|final|design)_?w(eigh)?t\w*"
+)
+_ID_WORD = re.compile(
+    "ids?|uid|uuid|guid|key|pk|code|nr|no|num|idx|index|row|rownum|rowid|record|serial|seq|account|"
+    "customer|client|patient|respondent|subject|user|member|household|case|order|invoice|sku|isbn|"
+    "hhid|psu|stratum|strata|cluster|ean|barcode|zip|zipcode|postcode|plz|phone|fips|gvkey|permno|cusip|isin"
+)
 
 
 class ColumnProfile:
@@ -48,10 +61,15 @@ class ColumnProfile:
         self.marks: Counter[str] = Counter()  # cells that were read as missing, blanks aside
         self.left_out: Marks = Counter()  # of cells that count as numbers
         self._n_sampled = self._n_formatted = 0
-        self.watch = ColumnWatch()
         self.has_leading_zeros = False  # as codes have, which are no numbers to be written
         self.sums = np.zeros(2)  # of the numbers, and of their sizes
         self.ends = np.full(2, np.nan)  # the numbers of the first and of the last row
+        # Of the finite numbers, as long as no cell is anything else:
+        self.low, self.high = np.inf, -np.inf
+        self.is_whole = self._has_step = self._is_month = self._is_day = self._rises = True
+        self._last = self._step = np.nan
+        self._values: set[float] = set()  # the first ones
+        self._repeats = False  # whether a value came twice
 
     def add(
         self, table: Table, cells: Any, rows: Sequence[int], values: Array, wrong: Mask
@@ -74,8 +92,8 @@ class ColumnProfile:
         if not self.n_bad:
             finite = values[np.isfinite(values)]
             self.sums += [finite.sum(), np.abs(finite).sum()]
-            self.watch.add(finite)
-            if self.watch.is_whole and table.unit == "line" and not self.has_leading_zeros:
+            self._watch(finite)
+            if self.is_whole and table.unit == "line" and not self.has_leading_zeros:
                 codes = pc.match_substring_regex(cells, r"^\s*0\d")
                 self.has_leading_zeros = bool(pc.any(codes).as_py())
         if n_missing and self.n_numbers >= self.n_bad:
@@ -83,6 +101,40 @@ class ColumnProfile:
             self.marks.update(shortened(text) for text in texts if text)
         if self.first_infinite is None and np.isinf(values).any():
             self.first_infinite = int(rows[int(np.argmax(np.isinf(values)))])
+
+    def _watch(self, values: Array) -> None:
+        """Look for what tells ids, counters, dates and codes from measurements."""
+        if not len(values):
+            return
+        self.is_whole = self.is_whole and bool((values == np.floor(values)).all())
+        steps = np.diff(values if np.isnan(self._last) else np.r_[self._last, values])
+        self._rises = self._rises and bool((steps > 0).all())
+        if self._has_step and len(steps):
+            self._check_step(steps, np.abs(values).max())
+        self._last = float(values[-1])
+        self.low = min(self.low, float(values.min()))
+        self.high = max(self.high, float(values.max()))
+        if self.is_whole:
+            self._check_dates(values)
+            self._check_repeats(values)
+
+    def _check_step(self, steps: Array, largest: float) -> None:
+        self._step = first = float(steps[0]) if np.isnan(self._step) else self._step
+        rounding = 1e-9 * max(abs(first), largest * 1e-3)
+        self._has_step = first != 0 and bool((np.abs(steps - first) <= rounding).all())
+
+    def _check_dates(self, values: Array) -> None:
+        years = (values // 100 >= _YEARS[0]) & (values // 100 <= _YEARS[1])
+        self._is_month = self._is_month and bool((years & _within(values % 100, 12)).all())
+        years = (values // 10_000 >= _YEARS[0]) & (values // 10_000 <= _YEARS[1])
+        days = years & _within(values // 100 % 100, 12) & _within(values % 100, 31)
+        self._is_day = self._is_day and bool(days.all())
+
+    def _check_repeats(self, values: Array) -> None:
+        before = len(self._values)
+        if before <= (_MOST_CODES if self._repeats else _REMEMBERED):
+            self._values.update(values.tolist())
+            self._repeats = self._repeats or len(self._values) < before + len(values)
 
     @property
     def kind(self) -> Kind:
@@ -99,7 +151,7 @@ class ColumnProfile:
     @cached_property
     def constant(self) -> str:
         """The one number of a column that has several and never changes, in words; else empty."""
-        low, high = float(self.watch.low), float(self.watch.high)
+        low, high = self.low, self.high
         if self.kind != "number" or self.n_numbers < 2 or self.first_infinite is not None:
             return ""
         if high - low > 8 * EPS * max(abs(low), abs(high)):
@@ -109,9 +161,60 @@ class ColumnProfile:
 
     @cached_property
     def doubt(self) -> str:
-        """Why a column of numbers is hardly a variable (an id, a counter, years)."""
-        varies = self.kind == "number" and not self.constant
-        return self.watch.doubt(self.name) if varies else ""
+        """Why a column of numbers is hardly a variable; empty where it may be one."""
+        if self.kind != "number" or self.constant or self.n_numbers < _ENOUGH:
+            return ""
+        if self._has_step and np.isfinite(self._step):
+            return f"counts {'up' if self._step > 0 else 'down'} in steps of {abs(self._step):g}"
+        if self.may_be_weights:
+            return "looks like row weights"
+        if not self.is_whole:
+            return ""
+        if _YEARS[0] <= self.low and self.high <= _YEARS[1]:
+            return "looks like years"
+        if self._is_day or self._is_month:
+            return "looks like dates"
+        if not self._repeats and (self._is_dense or self._is_coded or _is_id(self.name)):
+            return "whole numbers that are all different, like ids"
+        return ""
+
+    @property
+    def may_be_weights(self) -> bool:
+        """Whether a column of this name and without negative numbers may weight the rows."""
+        return self.low >= 0 and _WEIGHTS.fullmatch(self.name.lower()) is not None
+
+    @property
+    def n_codes(self) -> int:
+        """How many different whole numbers there are, where these are few; 2 for a dummy."""
+        n = len(self._values)
+        return n if self.is_whole and 2 <= n <= _MOST_CODES and self.n_numbers >= 10 * n else 0
+
+    @property
+    def repeats_ids(self) -> bool:
+        """Whether whole numbers with the name of an id come more than once, as in a panel."""
+        repeats = self._repeats and self.is_whole and not self.n_codes
+        return repeats and self.low >= 0 and _is_id(self.name)
+
+    @property
+    def is_dummy(self) -> bool:
+        """Whether there are only zeros and ones."""
+        return self.n_codes == 2 and self._values == {0.0, 1.0}
+
+    @property
+    def _is_dense(self) -> bool:
+        """Whether numbers drawn from this range at random would hardly all be different."""
+        n, room = self.n_numbers, self.high - self.low + 1.0
+        if self._rises:  # as sums and populations do: they leave most numbers out, and ids few
+            return n >= 2 * _ENOUGH and n > 0.5 * room
+        return self.low >= 0 and n * (n - 1) / (2.0 * room) > np.log(100.0)
+
+    @property
+    def _is_coded(self) -> bool:
+        """Whether many different numbers all have the same six digits or more, as codes do."""
+        digits = len(f"{self.low:.0f}")
+        same = self.low >= 0 and len(f"{self.high:.0f}") == digits
+        many = digits >= _CODE_DIGITS and self.n_numbers >= 4 * _ENOUGH
+        return same and many and not self._rises
 
     @property
     def is_unreadable(self) -> bool:
@@ -124,8 +227,8 @@ class ColumnProfile:
 
         Codes stay text: those with leading zeros, and those too long for a float's digits.
         """
-        size = max(abs(float(self.watch.low)), abs(float(self.watch.high)))
-        is_code = self.has_leading_zeros or (self.watch.is_whole and size >= 2**53)
+        size = max(abs(self.low), abs(self.high))
+        is_code = self.has_leading_zeros or (self.is_whole and size >= 2**53)
         return self.kind == "number" and not is_code
 
     def unusable(self, table: Table) -> str:
@@ -150,18 +253,10 @@ class ColumnProfile:
 
 @dataclass(frozen=True)
 class TableProfile:
-    """What a table holds: its number of rows and one :class:`ColumnProfile` per column."""
+    """What a table holds: its number of rows, and its columns by name, in the order of the file."""
 
     n_rows: int
-    columns: tuple[ColumnProfile, ...]
-
-    def column(self, name: str) -> ColumnProfile:
-        """The profile of one column."""
-        return self._by_name[name]
-
-    @cached_property
-    def _by_name(self) -> dict[str, ColumnProfile]:
-        return {column.name: column for column in self.columns}
+    columns: Mapping[str, ColumnProfile]
 
 
 def profile(table: Table, tell: Callable[[float], None] = lambda fraction: None) -> TableProfile:
@@ -169,7 +264,7 @@ def profile(table: Table, tell: Callable[[float], None] = lambda fraction: None)
 
     Rows that are totals of the others are left out from then on, and the table read again.
     """
-    columns = tuple(map(ColumnProfile, table.names))
+    columns = [ColumnProfile(name) for name in table.names]
     places: list[int] = []  # of the first and the last row
     labels: list[tuple[int, str]] = []
     n_rows = 0
@@ -190,7 +285,7 @@ def profile(table: Table, tell: Callable[[float], None] = lambda fraction: None)
         if totals:
             table.totals.extend(dict(totals).items())
             return profile(table, tell)
-    return TableProfile(n_rows, columns)
+    return TableProfile(n_rows, {column.name: column for column in columns})
 
 
 def _is_total(columns: Sequence[ColumnProfile], end: int) -> bool:
@@ -204,87 +299,10 @@ def _is_total(columns: Sequence[ColumnProfile], end: int) -> bool:
     return bool(equal.all() and (values != 0).sum() >= 2)
 
 
-def select_variables(
-    table: Table,
-    content: TableProfile,
-    columns: Sequence[str] | None = None,
-    *,
-    exclude: Sequence[str] = (),
-    include: Sequence[str] | None = (),
-    may_be_constant: bool = False,
-) -> tuple[tuple[str, ...], dict[str, str], dict[str, str]]:
-    """Decide which columns are the variables: the named ones, or all that hold numbers.
-
-    Returned with them are those that never change, and those in doubt, each with the reason.
-
-    Ids, counters and years are left out unless they are named or in ``include`` (None: all of
-    them). A column that is mostly numbers but not entirely is an error unless it is excluded:
-    leaving it out silently would hide a typing mistake. Constants are left out as well, and an
-    error where they are named, unless a column ``may_be_constant``.
-    """
-    if content.n_rows == 0:
-        what_to_do = "Choose another sheet" if table.other_sheets else "Give a table with data"
-        raise InvalidTableError(
-            f"{table.label}: there is a header but no rows under it.\n{what_to_do}."
-        )
-    for name in (*(columns or ()), *exclude, *(include or ())):
-        table.index(name)
-    left_out = set(exclude)
-    wished = None if include is None or columns else set(include)
-    doubtful: dict[str, str] = {}
-    wanted = [name for name in columns or table.names if name not in left_out]
-    chosen, unreadable = [], []
-    for name in wanted:
-        column = content.column(name)
-        if column.is_unreadable or (columns and column.kind in ("text", "empty")):
-            unreadable.append(column)
-        elif column.kind == "number" and column.doubt and wished is not None and name not in wished:
-            doubtful[name] = column.doubt
-        elif column.kind == "number" and (name or columns):
-            chosen.append(name)
-    if unreadable:
-        raise no_numbers(table, unreadable)
-    if len(set(chosen)) < len(chosen):
-        twice = next(name for name, count in Counter(chosen).items() if count > 1)
-        raise InvalidTableError(
-            f"{table.label}: column {twice!r} is asked for twice.\nName each column once."
-        )
-    constants = {name: content.column(name).constant for name in chosen if not may_be_constant}
-    constants = {name: why for name, why in constants.items() if why}
-    if constants and columns is not None:
-        name, why = next(iter(constants.items()))
-        raise InvalidTableError(
-            f"{table.label}: column {name!r} is {why}, and a constant has no correlation.\n"
-            f"Leave it out: --exclude {shlex.quote(name)}"
-        )
-    varying = tuple(name for name in chosen if name not in constants)
-    if len(varying) < 2:
-        advice = "Check the separator and the header, or choose other columns."
-        if columns:
-            advice = "Name two or more columns that are to be variables."
-        elif doubtful:
-            advice = "To use columns that look like ids or years: --include NAME."
-        elif table.other_sheets:
-            listed = ", ".join(table.other_sheets[:8])
-            advice = f"Choose another sheet (--sheet NAME): {listed}."
-        reasons = {n: doubtful.get(n) or content.column(n).unusable(table) for n in wanted}
-        usable = [name for name in varying if not reasons[name]]  # one value does not vary
-        available = f"only {usable[0]!r}" if usable else "none"
-        asked = [name for name in columns or table.names if name in left_out]
-        reasons |= dict.fromkeys(asked, "as asked")
-        unused = listing([f"{name} ({why})" for name, why in reasons.items() if why], quote="")
-        raise InvalidTableError(
-            f"{table.label}: at least two columns of numbers that vary are needed, and there is "
-            f"{available}{f'; left out: {unused}' if unused else ''}.\n{advice}"
-        )
-    return varying, constants, {name: why for name, why in doubtful.items() if name}
+def _within(values: Array, last: int) -> Mask:
+    return (values >= 1) & (values <= last)
 
 
-def no_numbers(table: Table, columns: Sequence[ColumnProfile]) -> InvalidTableError:
-    """Name all columns that cannot be read, with the first offending cell of each."""
-    reasons = [f"{column.name!r} ({column.unusable(table)})" for column in columns]
-    what = "1 column" if len(columns) == 1 else f"{len(columns)} columns"
-    problem = f"{what} cannot be read as numbers: {listing(reasons, 20, quote='')}."
-    cells = [column.first_bad[1] for column in columns if column.first_bad is not None]
-    advice = remedy(cells[0], table.decimal) if cells else "Correct it, or leave the column out."
-    return InvalidTableError(f"{table.label}: {problem}\n{advice}")
+def _is_id(name: str) -> bool:
+    parts = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)
+    return any(_ID_WORD.fullmatch(part.lower()) for part in parts)

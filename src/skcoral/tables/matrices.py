@@ -62,8 +62,8 @@ def matrix_in(table: Table, content: TableProfile, *, asked: bool = False) -> Na
 
 
 def _matrix_of(table: Table, content: TableProfile, *, asked: bool) -> NamedMatrix:
-    names = tuple(c.name for c in content.columns if c.kind in ("number", "empty"))
-    labels = [c.name for c in content.columns if c.kind in ("text", "mixed")]
+    names = tuple(c.name for c in content.columns.values() if c.kind in ("number", "empty"))
+    labels = [c.name for c in content.columns.values() if c.kind in ("text", "mixed")]
     p = len(names)
     if content.n_rows != p or p < 2 or len(labels) > 1:
         raise InvalidCorrelationError(

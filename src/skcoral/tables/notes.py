@@ -30,7 +30,7 @@ def reading_notes(table: Table, content: TableProfile, names: Sequence[str]) -> 
             why = repr(shortened(label)) if label else "its numbers are the sums of the others"
             more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
             sentences.append(f"Left out as {what}: {table.unit} {row} ({why}){more}.")
-    columns = [content.column(name) for name in names]
+    columns = [content.columns[name] for name in names]
     marks = _counted(column.marks for column in columns)
     if marks:
         sentences.append(f"Read as missing: {marks}.")
@@ -73,11 +73,10 @@ def assumed(table: Table) -> Iterator[str]:
 
 def _coded_notes(columns: Sequence[ColumnProfile]) -> Iterator[str]:
     """Which variables are dummies, codes or numbers of persons: outputs are numbers of any size."""
-    watched = [(shortened(column.name), column.watch) for column in columns]
-    dummies = [name for name, watch in watched if watch.is_dummy]
-    several = [(name, watch.n_codes) for name, watch in watched if not watch.is_dummy]
-    codes = [f"{name} ({n} values)" for name, n in several if n]
-    repeated = [name for name, watch in watched if watch.repeats_ids(name)]
+    dummies = [shortened(c.name) for c in columns if c.is_dummy]
+    coded = [c for c in columns if c.n_codes and not c.is_dummy]
+    codes = [f"{shortened(c.name)} ({c.n_codes} values)" for c in coded]
+    repeated = [shortened(c.name) for c in columns if c.repeats_ids]
     if dummies:
         hold = "holds" if len(dummies) == 1 else "hold"
         yield f"Dummies become numbers: {listing(dummies, quote='')} {hold} only 0 and 1."
@@ -87,8 +86,7 @@ def _coded_notes(columns: Sequence[ColumnProfile]) -> Iterator[str]:
     if repeated:
         listed = listing(repeated, quote="")
         yield f"Used as variables although named like ids: {listed}. Leave them out if they are."
-    weights = [name for name, watch in watched if name.lower() in _WEIGHT and watch.low >= 0]
-    for name in weights:
+    for name in (c.name for c in columns if c.name.lower() in _WEIGHT and c.low >= 0):
         yield f"{name} is used as a variable. If it weights the rows, choose it as the weights."
 
 

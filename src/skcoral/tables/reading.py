@@ -78,7 +78,7 @@ def open_table(
     >>> table.names
     ('name', 'height')
     >>> from skcoral.tables.columns import profile
-    >>> [column.kind for column in profile(table).columns]
+    >>> [column.kind for column in profile(table).columns.values()]
     ['text', 'number']
     """
     origin = find_source(source, name, encoding)

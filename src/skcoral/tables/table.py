@@ -167,7 +167,7 @@ class Table:
 
         content = profile(self)
         current().check("cells", content.n_rows * len(self.names), self.label)
-        numeric = [column.name for column in content.columns if column.kind in ("number", "empty")]
+        numeric = [n for n, c in content.columns.items() if c.kind in ("number", "empty")]
         columns: dict[str, Any] = dict(zip(numeric, self.to_numpy(numeric).T, strict=True))
         for name in self.names:
             if name not in columns:

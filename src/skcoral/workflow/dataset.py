@@ -149,12 +149,12 @@ class Dataset:
         It holds text, or numbers under the name of an id that come again and again.
         """
         repeated: dict[str, int] = {}
-        for column in self.content.columns:
-            named = column.kind == "text" or column.watch.repeats_ids(column.name)
-            if named and column.name and column.name != self.request.target:
-                labels = [label for label in labels_of(self.table.cells(column.name)) if label]
+        for name, column in self.content.columns.items():
+            may_name_groups = column.kind == "text" or column.repeats_ids
+            if may_name_groups and name and name != self.request.target:
+                labels = [label for label in labels_of(self.table.cells(name)) if label]
                 if _FEWEST_GROUPS <= len(set(labels)) <= len(labels) / 2:
-                    repeated[column.name] = len(set(labels))
+                    repeated[name] = len(set(labels))
         return max(repeated.items(), key=lambda item: item[1], default=None)
 
     def outcome(self) -> tuple[Array | None, str]:
@@ -164,7 +164,7 @@ class Dataset:
             return None, ""
         if self.matrix is not None:
             return None, f"No regression of {target}: the file holds a matrix and no rows."
-        why = self.content.column(target).unusable(self.table)
+        why = self.content.columns[target].unusable(self.table)
         if not why and self.rows is not None:
             return np.asarray(self.table.to_numpy([target])[self.rows.usable, 0]), ""
         why = why and f"the column is no number that varies ({why})"
@@ -323,12 +323,13 @@ class Dataset:
         """
         if self.matrix is not None:
             return [*notes.assumed(self.table), self.matrix.sentence]
-        column, unit = self.content.column, self.table.unit
+        variables = [self.content.columns[name] for name in self.names]
+        unit = self.table.unit
         sentences = [
             *notes.reading_notes(self.table, self.content, self.names),
             notes.left_out_note("Constant, so left out", self.constant),
             notes.left_out_note("Not used as variables", self.doubtful, how),
-            notes.incomplete_note(self.incomplete, unit, outcome, map(column, self.names)),
+            notes.incomplete_note(self.incomplete, unit, outcome, variables),
             *(row.sentence(unit) for row in self.dominant[:3]),
         ]
         return [sentence for sentence in sentences if sentence]

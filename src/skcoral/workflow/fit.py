@@ -104,16 +104,16 @@ def write_outputs(
     # Files with types hold numbers in place of texts of numbers, which have no types of their own.
     has_types = path != "-" and output_format(path) not in ("csv", "tsv")
     others = data.passed_through if has_types and table.unit == "line" else ()
-    numeric = [column for column in map(data.content.column, others) if column.is_written_as_number]
+    numeric = [name for name in others if data.content.columns[name].is_written_as_number]
     incomplete: list[int] = []
     with data.progress("Writing") as tell:
         for part in complete_rows(table, data.names):
             incomplete.extend(part.dropped)
             cells = dict(zip(table.names, part.batch.columns, strict=True))
-            for column in numeric:
-                numbers, _ = table.numbers(cells[column.name])
-                kind = "int64" if column.watch.is_whole else "double"
-                cells[column.name] = float_array(numbers).cast(kind)
+            for name in numeric:
+                numbers, _ = table.numbers(cells[name])
+                kind = "int64" if data.content.columns[name].is_whole else "double"
+                cells[name] = float_array(numbers).cast(kind)
             outputs = np.full((len(part.usable), len(model.result_.names)), np.nan)
             if len(part.values):
                 named = hasattr(model, "feature_names_in_")

@@ -9,10 +9,11 @@ from typing import Any
 from skcoral.core.limits import current
 from skcoral.core.validation import listing
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.tables.columns import TableProfile, no_numbers, profile, select_variables
+from skcoral.tables.columns import TableProfile, profile
 from skcoral.tables.matrices import NamedMatrix, check_rows, matrix_in
 from skcoral.tables.reading import open_table
 from skcoral.tables.table import Table
+from skcoral.tables.variables import no_numbers, select_variables
 from skcoral.workflow.dataset import Dataset, Progress, Request, quiet
 
 
@@ -28,14 +29,15 @@ class OpenedFile:
     @cached_property
     def reasons(self) -> dict[str, str]:
         """Why columns cannot be variables, by name."""
-        columns = self.content.columns if self.matrix is None else ()
-        why = {column.name: column.unusable(self.table) for column in columns}
+        columns = self.content.columns.items() if self.matrix is None else ()
+        why = {name: column.unusable(self.table) for name, column in columns}
         return {name: reason for name, reason in why.items() if reason}
 
     @cached_property
     def unreadable(self) -> tuple[str, ...]:
         """Columns of numbers with cells that are none: they are refused unless excluded."""
-        return tuple(column.name for column in self.content.columns if column.is_unreadable)
+        columns = self.content.columns.items()
+        return tuple(name for name, column in columns if column.is_unreadable)
 
     @property
     def offered(self) -> tuple[str, ...]:
@@ -49,7 +51,7 @@ class OpenedFile:
     def doubtful(self) -> dict[str, str]:
         """Columns that look like ids, years or weights, with the reason."""
         offered = self.offered if self.matrix is None else ()
-        doubts = {name: self.content.column(name).doubt for name in offered}
+        doubts = {name: self.content.columns[name].doubt for name in offered}
         return {name: doubt for name, doubt in doubts.items() if doubt}
 
     def choose(self, request: Request) -> Dataset:
@@ -73,7 +75,7 @@ class OpenedFile:
             include=request.include,
         )
         if request.weights is not None:
-            weights = self.content.column(request.weights)
+            weights = self.content.columns[request.weights]
             if weights.kind != "number" or weights.is_unreadable:
                 raise no_numbers(self.table, [weights])
         return Dataset(self.table, self.content, names, **how)
