@@ -171,13 +171,16 @@ def test_the_excess_of_the_mean_keeps_its_digits(margin: float) -> None:
 
 
 @pytest.mark.parametrize("pinned", [0, 3, 6])
-def test_a_floor_of_one_and_the_others_at_their_edge(pinned: int) -> None:
+@pytest.mark.parametrize(("below", "phi"), [(0.0, 0.9999), (7e-9, 0.9999), (7e-9, 0.5)])
+def test_a_floor_next_to_one_and_the_others_at_their_edge(
+    pinned: int, below: float, phi: float
+) -> None:
     """Neighbours in time are what the pinned one leaves of them: floors within floors."""
-    R = 0.9999 ** np.abs(np.subtract.outer(np.arange(8), np.arange(8)))
+    R = phi ** np.abs(np.subtract.outer(np.arange(8), np.arange(8)))
     rest = np.delete(np.arange(8), pinned)
     left = R[np.ix_(rest, rest)] - np.outer(R[rest, pinned], R[pinned, rest])
-    floors = np.ones(8)
-    floors[rest] = exact_threshold(left).lower
+    floors = np.full(8, 1.0 - below)
+    floors[rest] = exact_threshold(left).lower * (1.0 - below / 7.0)
     answer = decorrelate(R, floors)
     assert answer.status == "exact"
     assert np.all(answer.fidelity >= floors - 1e-9)

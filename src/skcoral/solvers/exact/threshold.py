@@ -114,7 +114,8 @@ def exact_threshold(
         if len(binding) == p:
             break
         rest: Index = np.setdiff1d(np.arange(p), binding)
-        least = float(root.fidelity.min()) * floors
+        # Floors that can all be raised a little bind the others no higher than asked.
+        least = min(float(root.fidelity.min()), 1.0) * floors
         full, completion = complete_exactly(C, least, binding, T, tol=1e-2 * tol)
         if completion.feasible or n_iter >= max_iter or eject < 1e-14:
             T, rest_S = full, completion.S
