@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from skcoral.exceptions import InvalidTableError
-from skcoral.tables import open_table
+from skcoral.tables import delimited, open_table
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="reads memory from the POSIX resource module")
@@ -46,3 +47,23 @@ def test_a_table_is_one_file(tmp_path):
         open_table(tmp_path)
     with pytest.raises(InvalidTableError, match=r"nowhere\.parquet"):
         open_table(tmp_path / "nowhere.parquet")
+
+
+@pytest.mark.parametrize("reads_all", [False, True])
+def test_a_text_that_was_read_is_released_at_once(monkeypatch, reads_all):
+    """A thread that released it later, while Python ends, would abort the process."""
+    made = []
+    read = delimited.arrow.open_csv
+
+    def watched(lent, *how):
+        made.append(weakref.ref(lent))
+        return read(lent, *how)
+
+    monkeypatch.setattr(delimited.arrow, "open_csv", watched)
+    for _ in range(100):
+        batches = open_table(b"a,b\n" + b"1,2\n" * 400).batches(400 if reads_all else 10)
+        assert next(batches)
+        if reads_all:
+            assert next(batches, None) is None
+        del batches
+        assert made.pop()() is None

@@ -11,6 +11,8 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import threading
+import weakref
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
@@ -43,6 +45,8 @@ _SNIFF = 1 << 16  # bytes that tell the dialect
 #: Rows without cells, or with a note, that are held back until a row follows them: more than any
 #: table has below its last row; without a limit, a file of separators alone would fill the memory.
 _MOST_DOUBTFUL = 10_000
+#: Seconds that pyarrow's thread gets to let go of a file; it takes some milliseconds.
+_LET_GO = 5.0
 #: The line that a record starts on, its cells (none in a blank one) and its text.
 _Record = tuple[int, list[str], str]
 
@@ -192,16 +196,26 @@ class _Reader:
     def _cut(self, text: Any, encoding: str, **reading: Any) -> Iterator[Any]:
         """Blocks of records, cut into cells."""
         kinds = {str(j): pa.string() for j in range(self._width)}
-        yield from arrow.open_csv(
-            text,
-            arrow.ReadOptions(
-                column_names=list(kinds), use_threads=False, encoding=encoding, **reading
-            ),
-            arrow.ParseOptions(
-                delimiter=self.dialect.separator, newlines_in_values=True, ignore_empty_lines=False
-            ),
-            arrow.ConvertOptions(column_types=kinds, strings_can_be_null=False),
-        )
+        # pyarrow's thread may let go of the file last: if Python ends first, the process aborts.
+        let_go = threading.Event()
+        lent = _Lent(text)
+        weakref.finalize(lent, let_go.set)
+        try:
+            yield from arrow.open_csv(
+                lent,
+                arrow.ReadOptions(
+                    column_names=list(kinds), use_threads=False, encoding=encoding, **reading
+                ),
+                arrow.ParseOptions(
+                    delimiter=self.dialect.separator,
+                    newlines_in_values=True,
+                    ignore_empty_lines=False,
+                ),
+                arrow.ConvertOptions(column_types=kinds, strings_can_be_null=False),
+            )
+        finally:
+            del lent
+            let_go.wait(_LET_GO)
 
     def _batch(self, lines: Sequence[int], cells: Any, packed: Any) -> Batch:
         fraction = min(1.0, packed.tell() / max(self.source.size, 1))
@@ -275,6 +289,15 @@ class _Reader:
             f"{self.label}: line {line} has {count} and the header names {len(self.names)}; {at}.\n"
             "Give every line one cell per column (quote cells that contain the separator)."
         )
+
+
+class _Lent:
+    """What pyarrow reads from: no traceback of an error in reading refers to it."""
+
+    closed = False
+
+    def __init__(self, text: Any) -> None:
+        self.read = text.read
 
 
 class _Bounded(io.RawIOBase):
