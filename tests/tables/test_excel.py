@@ -12,7 +12,7 @@ import openpyxl
 import pytest
 
 from skcoral.core.limits import Limits, use
-from skcoral.exceptions import InvalidTableError, TooLargeError
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError, TooLargeError
 from skcoral.tables.arrow_arrays import plain_cells
 from skcoral.tables.reading import open_table, sheet_names
 from workbooks import saved, workbook, zipped
@@ -122,3 +122,13 @@ def test_encrypted_files_are_refused():
     data[data.index(b"PK\x01\x02") + 8] |= 1
     with pytest.raises(InvalidTableError, match="encrypted"):
         open_table(bytes(data), name="t.zip")
+
+
+def test_texts_in_a_workbook_may_have_decimal_commas():
+    data = workbook([("share", "size"), ("36,4 %", 1.5), ("54,25 %", "2,75"), (7.5, "k. A.")])
+    table = open_table(data, name="x.xlsx", decimal=",", na=["k. A."])
+    (batch,) = table.batches()
+    numbers = [table.numbers(column)[0].tolist() for column in batch.columns]
+    assert str(numbers) == "[[36.4, 54.25, 7.5], [1.5, 2.75, nan]]"
+    with pytest.raises(InvalidArgumentError, match="'x' is not a decimal mark"):
+        open_table(data, name="x.xlsx", decimal="x")

@@ -32,7 +32,6 @@ from skcoral.tables.dialect import (
     LINE,
     LOOKED_AT,
     Dialect,
-    check_given,
     is_note,
     recognise,
 )
@@ -60,7 +59,6 @@ def open_text(
 ) -> Table:
     """Open a text table: look at its start, settle the dialect, check the header."""
     label, limits = source.label, current()
-    check_given(label, separator, decimal, encoding)
     with unpacked(stream, label) as content:
         first = content.read(FIRST)
     if len(first) < FIRST:

@@ -31,7 +31,7 @@ from skcoral.tables.table import Batch, Table
 Block = tuple[list[int], list[Any]]
 
 
-def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
+def open_excel(label: str, stream: BinaryIO, sheet: str | None, decimal: str) -> Table:
     """Open one sheet of a workbook; values only, a formula counts as its last computed value.
 
     Unless it is named, this is the first sheet with two columns of numbers under a header, or else
@@ -70,7 +70,7 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
     limits.check("columns", width, label)
     limits.check("sheet_cells", width * len(at), label)
     names = tuple("" if cell is None else _as_text(cell).strip() for cell in header[:width])
-    columns = [_as_arrow([part[j] for _, part in blocks]) for j in range(len(header))]
+    columns = [_as_arrow([part[j] for _, part in blocks], decimal) for j in range(len(header))]
     beyond = [is_null(column) for column in columns[width:]]
     if not np.all(beyond):
         row = at[int(np.argmin(np.all(beyond, axis=0)))]
@@ -85,6 +85,7 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
         "row",
         "excel",
         batch.parts,
+        decimal=decimal,
         recognised=frozenset(["sheet"] if sheet is None else []),
         header_at=places[place],
         units_at=places[place + 1] if units else None,
@@ -172,8 +173,8 @@ def _answers(label: str, stream: BinaryIO, sheet: str | None) -> Generator[Any]:
                 process.stdin.close()
 
 
-def _as_arrow(parts: list[Any]) -> Any:
-    """The cells of a column; those of several kinds become texts."""
+def _as_arrow(parts: list[Any], decimal: str) -> Any:
+    """The cells of a column; those of several kinds become texts, numbers as texts spell them."""
     others = chain.from_iterable(part for part in parts if not isinstance(part, array))
     if set(map(type, others)) <= {float, NoneType}:
         column = float_array(np.concatenate([np.array(part, dtype=float) for part in parts]))
@@ -184,10 +185,11 @@ def _as_arrow(parts: list[Any]) -> Any:
     kinds = set(map(type, cells)) - {NoneType}
     if len(kinds) == 1 and kinds != {str}:
         return pa.array(cells)
-    return text_array(None if cell is None else _as_text(cell) for cell in cells)
+    return text_array(None if cell is None else _as_text(cell, decimal) for cell in cells)
 
 
-def _as_text(cell: Any) -> str:
+def _as_text(cell: Any, decimal: str = ".") -> str:
     """A cell in words; workbooks know no whole numbers."""
-    whole = isinstance(cell, float) and cell.is_integer()
-    return f"{cell:.0f}" if whole else str(cell)
+    if not isinstance(cell, float):
+        return str(cell)
+    return f"{cell:.0f}" if cell.is_integer() else str(cell).replace(".", decimal)

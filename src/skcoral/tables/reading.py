@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.tables.delimited import open_text
+from skcoral.tables.dialect import check_given
 from skcoral.tables.sources import (
     OLD_EXCEL,
     PARQUET,
@@ -57,7 +58,8 @@ def open_table(
     name : str, optional
         What to call the table in messages, and whose ending tells the format; the path by default.
     separator, decimal, encoding : str, optional
-        Dialect of a text file; recognised by default, and ``assumed`` says what was.
+        Dialect of a text file; recognised by default, and ``assumed`` says what was. The decimal
+        mark is also that of texts in a workbook, where it is a point by default.
     sheet : str, optional
         Sheet of a workbook; the first that holds a table by default.
     na : sequence of str
@@ -83,13 +85,14 @@ def open_table(
     """
     origin = find_source(source, name, encoding)
     label, named = origin.label, format_of_name(origin.label)
+    check_given(label, separator, decimal, encoding)
     with _opened(origin) as (stream, kind):
         if kind == "text" and named in ("stata", "parquet", "excel"):
             kind = named  # older Stata files do not say what they are; the others are damaged
         if kind == "excel":
             from skcoral.tables.excel import open_excel
 
-            table = open_excel(label, stream, sheet)
+            table = open_excel(label, stream, sheet, decimal or ".")
         elif sheet is not None:
             raise InvalidArgumentError(
                 f"{label}: sheets are those of Excel files, and this is not one.\n"
