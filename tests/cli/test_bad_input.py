@@ -146,7 +146,7 @@ WRONG_USE = [
     ("inspect {wine} --separator ;;", "';;'"),
     ("frontier {wine} --csv out.dat", ".parquet"),
     ("frontier {wine} --plot f.bmp", ".png"),
-    ("frontier {wine} --points 1", "1"),
+    ("frontier {wine} --points 1", "at least 2 and at most 1000; got '1'"),
     ("roll {wine} --window 0", "0"),
     ("roll {wine} --window " + "9" * 5000, "window"),
     ("roll {wine} --window 9 --jobs 0", "--jobs must be"),

@@ -74,7 +74,7 @@ def test_inspect_ends_with_the_recommendation(main, answer, wine_csv):
     assert said.endswith(f"{told['recommendation']} {best['command']}")
     assert "0.95 0.54 1.7 0.950" in said
     limits = "0.965 with --max-correlation 0.5, 0.982 with --max-vif 2"
-    assert f"One limit keeps more: {limits}." in said
+    assert f"A limit instead of a floor keeps more: {limits}." in said
     for name, limit in (("max_correlation", 0.5), ("max_vif", 2)):
         option = f"--{name.replace('_', '-')}"
         _, fitted = answer("fit", wine_csv, option, limit)

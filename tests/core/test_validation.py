@@ -20,7 +20,7 @@ class TestNames:
     def test_refused(self):
         with pytest.raises(InvalidArgumentError, match="3 variables need 3 names, got 2"):
             v.check_names("ab", 3)
-        with pytest.raises(InvalidArgumentError, match="`a`, `c` occur more than once"):
+        with pytest.raises(InvalidArgumentError, match="more than once: `a`, `c`"):
             v.check_names("acbac", 5)
 
 

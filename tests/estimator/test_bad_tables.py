@@ -29,10 +29,10 @@ def halves(wine):
 
 
 REFUSED = {
-    "text": (text_columns, "`grape`, `count` hold text.*numbers first"),
-    "text in polars": (lambda w: pl.from_pandas(text_columns(w)), "`grape`, `count` hold text"),
-    "text in an array": (lambda w: text_columns(w).to_numpy(object), "`x3`, `x4` hold text"),
-    "an array of text": (lambda w: w.astype(str).to_numpy(), "hold text"),
+    "text": (text_columns, "text.* in `grape`, `count`.*numbers first"),
+    "text in polars": (lambda w: pl.from_pandas(text_columns(w)), "text.* in `grape`, `count`"),
+    "text in an array": (lambda w: text_columns(w).to_numpy(object), "text.* in `x3`, `x4`"),
+    "an array of text": (lambda w: w.astype(str).to_numpy(), "text.* in `x0`"),
     "dates": (lambda w: w.assign(day=days(w)), "dates or times in `day`"),
     "dates in an array": (lambda w: np.c_[days(w), days(w)[::-1]], "dates or times in `x0`, `x1`"),
     "durations": (lambda w: w.assign(day=days(w) - days(w)[0]), "dates or times in `day`"),
@@ -43,7 +43,7 @@ REFUSED = {
     "complex": (lambda w: w.assign(z=w["ash"] * 1j), "Complex data not supported, as in `z`"),
     "one row": (lambda w: w.iloc[:1], r"at least two rows.*`alcohol`"),
     "no columns": (lambda w: pd.DataFrame(), "no columns"),
-    "a name twice": (lambda w: pd.concat([w, w["hue"]], axis=1), "`hue` occur more than once"),
+    "a name twice": (lambda w: pd.concat([w, w["hue"]], axis=1), "more than once: `hue`"),
     "too small to be squared": (lambda w: w * 1e-200, "rescale"),
     "a list of tables": (halves, r"of tables is not a table.*iter"),
     "a tuple of arrays": (

@@ -22,6 +22,7 @@ from skcoral.core.linalg import inflation_factors
 from skcoral.core.lowrank import welch
 from skcoral.core.results import Threshold
 from skcoral.data.effects import rounded_down, strongest_pairs
+from skcoral.tables.notes import left_out_note
 from skcoral.workflow.dataset import Dataset
 
 _SHOWN = 4
@@ -191,7 +192,7 @@ def _show_floors(record: dict[str, Any], data: Dataset) -> None:
         if rounded_down(floor, 3) > best["rho_min"]
     ]
     if limits:
-        console.say(f"One limit keeps more: {', '.join(limits)}.")
+        console.say(f"A limit instead of a floor keeps more: {', '.join(limits)}.")
     console.say(record["recommendation"], "bold")
     if best is not None and best["rho_min"] < 1.0:
         console.copyable(f"  {best['command']}")
@@ -200,8 +201,5 @@ def _show_floors(record: dict[str, Any], data: Dataset) -> None:
 def _remarks(data: Dataset) -> list[str]:
     """What was asked and assumed, and why the other columns are not used."""
     why = {name: data.content.columns[name].unusable(data.table) for name in data.unmentioned}
-    unused = [
-        f"{shortened(name)} ({reason or 'left out'})" if name else "the row labels"
-        for name, reason in why.items()
-    ]
-    return [*notes(data), *([f"Not used: {console.listing(unused)}."] if unused else [])]
+    reasons = {name: reason or "left out" for name, reason in why.items()}
+    return [*notes(data), left_out_note("Not used", reasons)]

@@ -24,16 +24,16 @@ class UsageError(Exception):
 
 
 def _number(low: int, high: int | None = None) -> Callable[[str], int]:
-    """A whole number within limits."""
+    """A whole number within limits, of which none is negative."""
 
     def read(text: str) -> int:
-        number = int(text)
+        number = int(text) if text.isdecimal() and len(text) <= 15 else -1
         if number < low or (high is not None and number > high):
-            raise ValueError(text)
+            most = "" if high is None else f" and at most {high}"
+            wanted = f"must be a whole number of at least {low}{most}"
+            raise argparse.ArgumentTypeError(f"{wanted}; got {text!r}")
         return number
 
-    most = "" if high is None else f" to {high}"
-    read.__name__ = f"number from {low}{most}"  # argparse says "invalid NAME value"
     return read
 
 

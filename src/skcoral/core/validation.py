@@ -122,8 +122,7 @@ def check_names(names: Sequence[Any] | None, p: int) -> tuple[str, ...]:
         raise InvalidArgumentError(f"{p} variables need {p} names, got {len(out)}.")
     if len(set(out)) < p:
         raise InvalidArgumentError(
-            f"Names must be distinct, but {listing(repeated(out))} occur more than once; "
-            "rename them."
+            f"Names must be distinct; more than once: {listing(repeated(out))}. Rename them."
         )
     return out
 

@@ -313,9 +313,9 @@ class Moments:
         finite = np.isfinite(squares)
         if not finite.all():
             raise InvalidTableError(
-                f"No moments of {listing(self._where(~finite))}: the values are missing, infinite, "
-                "or so large that their squares overflow. Remove or fill such rows, or rescale "
-                "these columns."
+                f"There is no mean or variance of {listing(self._where(~finite))}: values are "
+                "missing, infinite, or so large that their squares overflow. Remove or fill such "
+                "rows, or rescale the columns."
             )
 
 

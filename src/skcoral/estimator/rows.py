@@ -29,8 +29,8 @@ _UNFIT = {
     "complex": "Complex data not supported, as in {}: give real numbers.",
     "dates": "Numbers are needed, got dates or times in {}: drop such columns, or turn them into "
     "numbers such as days since a first date.",
-    "text": "{} hold text or other things where numbers are needed: drop or encode them, or turn "
-    "text that reads like numbers into numbers first.",
+    "text": "Numbers are needed, got text or other things in {}: drop or encode such columns, or "
+    "turn text that reads like numbers into numbers first.",
 }
 
 
@@ -143,8 +143,7 @@ def check_readable(X: Any) -> None:
     twice = repeated(labels)
     if twice:
         raise InvalidTableError(
-            f"Column names must be distinct, but {listing(twice)} occur more than once; "
-            "rename them."
+            f"Column names must be distinct; more than once: {listing(twice)}. Rename them."
         )
 
 

@@ -14,7 +14,7 @@ from skcoral.tables.dialect import SEPARATORS
 from skcoral.tables.table import Table
 
 #: Names of weights, of a body or of a row: the numbers do not tell.
-_WEIGHT = ("weight", "wt")
+_WEIGHT = ("weight", "wt", "gewicht", "poids", "peso")
 _ENCODINGS = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
 #: What becomes of incomplete rows: a fit does not use them, and perhaps writes no outputs for them;
 #: a model has none for new ones; or they are not written.
