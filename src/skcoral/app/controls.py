@@ -27,7 +27,7 @@ def choose_level(problem: Problem, curve: Frontier) -> None:
     if mode == "max_vif":
         bound(st.number_input, "Largest VIF allowed in the outputs", mode, 1.0, step=0.1)
         return
-    slider, button = st.columns([3, 1], vertical_alignment="bottom")
+    slider, button = st.columns([2, 1], vertical_alignment="bottom")
     threshold = problem.data.threshold
     exact = threshold.least_residual == 0
     least = "uncorrelated" if exact else "as little correlated as is possible"
