@@ -167,3 +167,14 @@ def test_limits_of_the_outputs(prices, main, tmp_path, option, value):
         panel = rolling(table[NAMES], 50, step=40, **{option: value})
     wanted = panel.fidelity.min(axis=1)
     assert np.allclose(windows["min_fidelity"], wanted, atol=1e-7, equal_nan=True)
+
+
+@pytest.mark.parametrize(("window", "few"), [(4, 143), (5, 0)])
+def test_windows_with_few_rows_are_counted(prices, main, tmp_path, window, few):
+    asked = ["--exclude", "date", "--window", window, "--rho-min", 0.9]
+    windows = tmp_path / "windows.csv"
+    _, said, _ = main("roll", prices[0], *asked, "-o", tmp_path / "out.csv", "--windows", windows)
+    figures = pd.read_csv(windows)
+    assert ((figures["rows"] <= 4) & (figures["status"] != "short")).sum() == few
+    told = f"{few} windows with no more complete rows than variables (4)"
+    assert (told in " ".join(said.split())) == (few > 0)

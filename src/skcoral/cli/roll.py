@@ -18,6 +18,11 @@ from skcoral.workflow.rolling import RollingPass
 
 _WINDOWS = ("step", "lag", "min_rows", "halflife", "expanding")
 _LIMITS = ("criterion", "max_vif", "max_correlation")
+#: How more windows come to have enough complete rows.
+_FEWER_ROWS = (
+    "a smaller --min-rows (without it, a window needs all of its rows), or leave out columns with "
+    "many missing values (--exclude)"
+)
 
 
 def roll(options: Namespace) -> int:
@@ -54,10 +59,7 @@ def _check_outputs(run: RollingPass, options: Namespace) -> None:
     """Refuse to write a table in which no row has an output: its variables would all be empty."""
     if run.without.total() < run.n_rows:
         return
-    remedy = (
-        "Choose a shorter --window or a smaller --min-rows (without it, a window needs all of its "
-        "rows), or leave out columns with many missing values (--exclude)."
-    )
+    remedy = f"Choose a shorter --window or {_FEWER_ROWS}."
     if run.first_reason:
         remedy = f"First window refused: {run.first_reason} Or leave a column out (--exclude)."
     raise InvalidTableError(
@@ -79,21 +81,16 @@ def _show(run: RollingPass, options: Namespace) -> None:
             "Their variables are left empty."
             if run.without
             else "",
-            _advice(run, options),
+            f"{console.counted(run.n_singular, 'window')} with no more complete rows than "
+            f"variables ({len(run.data.names)}): outputs cannot all be uncorrelated there, and new "
+            "rows keep much less. Choose a longer --window or fewer columns (--exclude)."
+            if run.n_singular
+            else "",
+            f"To get more windows, choose {_FEWER_ROWS}."
+            if 2 * run.status["short"] > run.status.total()
+            else "",
             f"First window refused: {run.first_reason}" if run.first_reason else "",
             "--exclude NAME leaves a column out of all windows." if run.first_reason else "",
             *notes(run.data),
         ]
-    )
-
-
-def _advice(run: RollingPass, options: Namespace) -> str:
-    """How to get more windows, where most of them have too few complete rows."""
-    if not run.status["short"] or run.status["short"] < 0.5 * run.status.total():
-        return ""
-    if options.min_rows is not None:
-        return "A smaller --min-rows lets windows do with fewer complete rows."
-    return (
-        "A window needs all of its rows to be complete: --min-rows NUMBER asks for fewer of "
-        "them; --exclude NAME leaves out a column with many missing values."
     )

@@ -49,6 +49,7 @@ class RollingPass:
         self.status: Counter[str] = Counter()
         self.without: Counter[str] = Counter()  # rows without an output, by reason
         self.n_rows = 0
+        self.n_singular = 0  # windows with a model and no more rows than variables
         self.first_reason = ""
         #: The smallest and the largest of each figure; NaN where there is none.
         self.extremes = {name: np.full(2, np.nan) for name in _MEASURED}
@@ -136,6 +137,8 @@ class RollingPass:
         self.status.update(figures["status"].tolist())
         self.without.update(pushed.without)
         self.n_rows += len(rows)
+        few = figures["rows"] <= len(self.data.names)
+        self.n_singular += int(np.sum(few & ~np.isin(figures["status"], ("short", "refused"))))
         self.first_reason = self.first_reason or next((r for r in figures["reason"] if r), "")
         for name, ends in self.extremes.items():
             both = np.r_[ends, figures[name]]
