@@ -201,9 +201,9 @@ def test_folds_at_fault_are_located(wine):
         with pytest.raises(InvalidArgumentError, match=message):
             holdout(CORAL(), wine, cv=cv)
     rare = wine.assign(rare=(np.arange(178) < 2) * 1.0)
-    with pytest.raises(InvalidTableError, match=r"Fold \d, rows held back: .*`rare`"):
+    with pytest.raises(InvalidTableError, match=r"held back in fold \d: .*`rare`"):
         holdout(CORAL(), rare)
-    with pytest.raises(InvalidTableError, match=r"Fold 1, rows fitted: .*12 rows"):
+    with pytest.raises(InvalidTableError, match=r"fitted in fold 1: .*12 rows"):
         holdout(CORAL(on_singular="raise"), wine[:15])
     with pytest.raises(InvalidArgumentError, match="no fold"):
         holdout(CORAL(), wine, cv=[])

@@ -166,7 +166,7 @@ def holdout(
             where = "held back"
             new.append(_measure(sample, fit, test))
         except InvalidTableError as error:
-            raise InvalidTableError(f"Fold {fold}, rows {where}: {error}") from error
+            raise InvalidTableError(f"Among the rows {where} in fold {fold}: {error}") from error
         noise.append(_noise(fit.result, len(sample.rows[test]), sample.weights_of(test)))
     if not fitted:
         raise InvalidArgumentError("cv holds no fold, so there is nothing to fit.")

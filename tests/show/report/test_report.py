@@ -145,7 +145,7 @@ def test_a_column_that_is_constant_in_a_part_is_told_and_leaves_the_rest(wine):
     X = wine.to_frame().iloc[:60, :3].assign(rare=[1.0] * 2 + [0.0] * 58)
     facts = report.gather(CORAL(0.9).fit(X), X=X, n_points=0)
     assert facts.holdout is None
-    assert any(note.startswith("No hold-out table: ") and "`rare`" in note for note in facts.notes)
+    assert any(note.startswith("No hold-out table") and "`rare`" in note for note in facts.notes)
     assert "On rows not used for fitting" not in report.render(facts)
 
 

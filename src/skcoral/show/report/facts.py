@@ -143,7 +143,7 @@ def gather(
         try:
             holdout = held_out(estimator, X, folds, known)
         except CoralError as error:  # a column may be constant in a part: the rest is as good
-            notes.append(f"No hold-out table: {error}")
+            notes.append(f"No hold-out table. {error}")
     # the classical methods need full rank, and know no composites
     special = result.anchors is not None or result.deficiency
     classical = {} if special else baseline_fidelities(R)
