@@ -1,7 +1,9 @@
-"""The criteria against loops over pairs of outputs."""
+"""The criteria against loops over pairs of outputs, and their conjugates."""
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from skcoral.core import criteria
 
@@ -24,3 +26,22 @@ def test_criteria_against_loops_over_pairs():
         assert criteria.value(criterion, np.eye(1)) == 0.0
         residuals = np.stack([criteria.off(G), np.zeros((6, 6))])
         assert criteria.values(criterion, residuals) == pytest.approx([plain, 0.0])
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10_000), criterion=st.sampled_from(["squared", "worst", "absolute"]))
+def test_conjugates_satisfy_fenchels_inequality(seed, criterion):
+    rng = np.random.default_rng(seed)
+    p = 5
+    omega = rng.uniform(0.1, 2, (p, p))
+    omega = np.triu(omega, 1) + np.triu(omega, 1).T
+    G, H = (rng.normal(size=(p, p)) for _ in range(2))
+    G, H = G + G.T, H + H.T
+    H = criteria.admissible(criterion, H, omega)
+    pairing = float(np.sum(criteria.off(G) * criteria.off(H)))
+    total = criteria.value(criterion, G, omega) + criteria.conjugate(criterion, H, omega)
+    assert pairing <= total + 1e-9
+    if criterion == "squared":
+        best = omega * G
+        attained = criteria.conjugate(criterion, best, omega) + criteria.value(criterion, G, omega)
+        assert float(np.sum(G * criteria.off(best))) == pytest.approx(attained)

@@ -10,16 +10,6 @@ CRITERIA = ("squared", "worst", "absolute")
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize(("system", "rho"), [("wine", 0.9), ("wdi", 0.85), ("p6", 0.99)])
-def test_optimal_means_proved(systems, verify, criterion, system, rho):
-    result = decorrelate(systems[system], rho, criterion=criterion)
-    verify(systems[system], result)
-    assert result.criterion == criterion
-    assert result.certificate.kind == "tradeoff"
-    assert result.certificate.info["criterion"] == criterion
-
-
-@pytest.mark.parametrize("criterion", CRITERIA)
 def test_too_few_steps_are_admitted(systems, criterion, naive):
     R = systems["wine"]
     with pytest.warns(NotCertifiedWarning, match=r"a gap of \d\.\d\de[-+]\d\d is open") as caught:

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.linalg import toeplitz
 
 import conic
 from skcoral import decorrelate, threshold
@@ -12,15 +11,18 @@ from skcoral.datasets import make_system
 CRITERIA = ("squared", "worst", "absolute")
 
 
-@pytest.mark.parametrize("criterion", CRITERIA)
-def test_pairs_without_weight_are_decided_by_squares(random_correlation, naive, criterion):
+@pytest.mark.parametrize(
+    ("criterion", "all_count"), [*((c, False) for c in CRITERIA), ("worst", True)]
+)
+def test_ties_go_to_the_least_squares(random_correlation, naive, criterion, all_count):
     """Among all optima the least sum of squares over all pairs, by an independent solver."""
     cp = pytest.importorskip("cvxpy")
     rng = np.random.default_rng(4)
     p = 6
     R = random_correlation(p, 4)
     omega = np.ones((p, p))
-    omega[0, 1] = omega[1, 0] = omega[2, 3] = omega[3, 2] = omega[0, 4] = omega[4, 0] = 0
+    if not all_count:
+        omega[0, 1] = omega[1, 0] = omega[2, 3] = omega[3, 2] = omega[0, 4] = omega[4, 0] = 0
     floors = np.array([0.995, 0.99, 0.97, 0.9, 0.95, 0.9]) - 0.01 * rng.uniform(size=p)
     result = decorrelate(R, floors, criterion=criterion, pair_weights=omega)
     C, G = cp.Variable((p, p)), cp.Variable((p, p), symmetric=True)
@@ -34,7 +36,10 @@ def test_pairs_without_weight_are_decided_by_squares(random_correlation, naive, 
     within = [loss <= result.objective + 1e-6]
     problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(E)), feasible + within)
     conic.solve(problem)
-    assert naive.objective(R, result.T, "squared") == pytest.approx(problem.value, rel=5e-3)
+    squares = naive.objective(R, result.T, "squared")
+    assert squares == pytest.approx(problem.value, rel=5e-3)
+    # Squares alone would leave more of the criterion: the tie-break is not the criterion.
+    assert decorrelate(R, floors).objective < squares
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
@@ -67,13 +72,6 @@ def test_outputs_without_a_price_take_no_part_in_the_proof():
     assert some.objective == pytest.approx(result.objective, abs=1e-8)
 
 
-def test_the_worst_pair_of_a_hundred_variables():
-    R = make_system(100)
-    result = decorrelate(R, 0.99, criterion="worst")
-    assert result.status == "optimal"
-    assert result.gap < 1e-8
-
-
 @pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")
 @pytest.mark.parametrize(
     ("criterion", "seed"), [("squared", 96036), ("worst", 92221), ("absolute", 99536)]
@@ -99,14 +97,3 @@ def test_never_worse_than_the_exact_decorrelator_turned_to_its_floors(criterion,
     known = naive.objective(R, turned, criterion, omega)
     # One in a hundred for the rounding of the floors, a millionth above the threshold.
     assert naive.objective(R, result.T, criterion, omega) <= 1.01 * known + 1e-10
-
-
-def test_prices_over_many_orders_of_magnitude():
-    """Along a chain each binding floor passes on a small part of its price."""
-    floors = [0.9, 0.69, 0.13, 0.66, 0.59, 0.08, 0.15, 0.57, 0.36, 0.39, 0.37, 0.1, 0.24]
-    R = toeplitz(0.94 ** np.arange(13))
-    result = decorrelate(R, floors)
-    assert result.status == "optimal"
-    assert check(result, R).passed
-    paid = result.prices[result.prices > 0]
-    assert paid.max() / paid.min() > 1e4

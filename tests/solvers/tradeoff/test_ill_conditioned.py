@@ -12,14 +12,6 @@ CRITERIA = ("squared", "worst", "absolute")
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("p", [6, 12])
-def test_condition_number_of_a_hundred_million(verify, criterion, p):
-    R = nearly_singular(p, condition=1e8)
-    result = decorrelate(R, 0.99, criterion=criterion)
-    verify(R, result)
-
-
-@pytest.mark.parametrize("criterion", CRITERIA)
 def test_floors_of_zero_and_0999_mixed(systems, verify, criterion):
     for R in (systems["wine"], nearly_singular(12, condition=1e8)):
         floors = np.where(np.arange(len(R)) % 2 == 0, 0.999, 0.0)
@@ -41,7 +33,7 @@ def test_a_floor_that_does_not_bind_changes_nothing(systems):
     np.testing.assert_allclose(first.T, second.T, atol=1e-6)
 
 
-@pytest.mark.parametrize("system", ["p6", "p18", "wine", "wdi"])
+@pytest.mark.parametrize("system", ["p6", "wine"])
 @pytest.mark.parametrize("step", [1e-6, 1e-8, 1e-10])
 def test_both_sides_of_the_threshold(systems, verify, system, step):
     R = systems[system]
@@ -61,11 +53,12 @@ def test_both_sides_of_the_threshold(systems, verify, system, step):
         assert other.objective < 100 * step + 1e-7
 
 
-def test_uncorrelated_variables_need_nothing():
+@pytest.mark.parametrize("p", [1, 4])
+def test_uncorrelated_variables_need_nothing(p):
     for rho in (0.0, 0.5, 1.0):
-        result = decorrelate(np.eye(4), rho)
+        result = decorrelate(np.eye(p), rho)
         assert result.status == "exact"
-        np.testing.assert_allclose(result.T, np.eye(4), atol=1e-12)
+        np.testing.assert_allclose(result.T, np.eye(p), atol=1e-12)
         assert result.objective <= 1e-15
 
 
@@ -106,12 +99,6 @@ def test_floors_ever_closer_to_one(systems, naive, criterion):
         assert result.status == "optimal"
         values.append(result.objective)
     assert np.all(np.diff([*values, naive.objective(R, np.eye(8), criterion)]) > 0)
-
-
-def test_one_variable():
-    result = decorrelate(np.eye(1), 1.0)
-    assert result.objective == 0
-    np.testing.assert_array_equal(result.T, [[1.0]])
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
