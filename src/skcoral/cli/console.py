@@ -18,7 +18,6 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from skcoral.core import validation as _validation
 from skcoral.core.display import printable, shortened
 
 #: Work that is done before this many seconds needs no progress to be shown.
@@ -119,11 +118,6 @@ def _rewrite(out: TextIO, text: str) -> None:
 def counted(n: int, what: str) -> str:
     """A number of things: 1 row, 4,360 rows."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"
-
-
-def listing(names: Sequence[Any], limit: int = 8) -> str:
-    """Names in a sentence, the first few of many."""
-    return _validation.listing([shortened(str(name)) for name in names], limit, quote="")
 
 
 def _width() -> int:

@@ -16,7 +16,8 @@ from skcoral.cli.outputs import all_or_none, check_ending, check_output, destina
 from skcoral.cli.parser import UsageError, spelled
 from skcoral.cli.run import NOT_CERTIFIED, OK
 from skcoral.cli.threshold import describe_threshold
-from skcoral.core.display import number
+from skcoral.core.display import number, shortened
+from skcoral.core.validation import listing
 from skcoral.estimator.settings import check_target
 from skcoral.models import save_model
 from skcoral.show import sentences
@@ -115,9 +116,9 @@ def _remarks(fitted: Fit, options: Namespace) -> list[str]:
     data, model = fitted.data, fitted.model
     outcome: Outcome = "unused" if options.output is None else "empty"
     remarks = notes(data, "dropped" if options.drop_incomplete else outcome)
-    passed = [name or "the row labels" for name in data.unmentioned]
+    passed = [shortened(name) or "the row labels" for name in data.unmentioned]
     if passed:
-        remarks.append(f"Columns left as they were: {console.listing(passed)}.")
+        remarks.append(f"Columns left as they were: {listing(passed, quote='')}.")
     remarks += [model.result_.notes.rounding, sentences.unfloored(model.result_, model.rho_min)]
     groups = data.suggested_groups if options.confidence and not options.groups else None
     if groups is not None:

@@ -194,23 +194,21 @@ class _Reader:
     def _cut(self, text: Any, encoding: str, **reading: Any) -> Iterator[Any]:
         """Blocks of records, cut into cells."""
         kinds = {str(j): pa.string() for j in range(self._width)}
+        reading |= {"column_names": list(kinds), "use_threads": False, "encoding": encoding}
+        separator = self.dialect.separator
+        how = (
+            arrow.ReadOptions(**reading),
+            arrow.ParseOptions(
+                delimiter=separator, newlines_in_values=True, ignore_empty_lines=False
+            ),
+            arrow.ConvertOptions(column_types=kinds, strings_can_be_null=False),
+        )
         # pyarrow's thread may let go of the file last: if Python ends first, the process aborts.
         let_go = threading.Event()
         lent = _Lent(text)
         weakref.finalize(lent, let_go.set)
         try:
-            yield from arrow.open_csv(
-                lent,
-                arrow.ReadOptions(
-                    column_names=list(kinds), use_threads=False, encoding=encoding, **reading
-                ),
-                arrow.ParseOptions(
-                    delimiter=self.dialect.separator,
-                    newlines_in_values=True,
-                    ignore_empty_lines=False,
-                ),
-                arrow.ConvertOptions(column_types=kinds, strings_can_be_null=False),
-            )
+            yield from arrow.open_csv(lent, *how)
         finally:
             del lent
             let_go.wait(_LET_GO)
