@@ -188,3 +188,11 @@ def test_variables_on_any_scale_as_composites_change_nothing(size: float) -> Non
     plain, anchored = decorrelate(R, 0.9), decorrelate(R, 0.9, anchors=size * np.eye(13))
     assert anchored.objective == pytest.approx(plain.objective, rel=1e-9)
     assert np.abs(anchored.T - plain.T).max() < 1e-7
+
+
+@pytest.mark.parametrize("floor", [0.3, 0.95, 0.99, 0.999999])
+def test_floors_and_variances_are_met_to_rounding(floor: float) -> None:
+    R = make_system(6)
+    for result in (decorrelate(R, floor), decorrelate(R, floor, criterion="worst")):
+        assert np.all(np.diag(R @ result.T) >= floor - 2e-15)
+        assert np.abs(np.einsum("ij,ij->j", result.T, R @ result.T) - 1).max() <= 1e-14

@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 from skcoral import CORAL, api
+from skcoral.app.problem import request_of
+from skcoral.app.settings import Settings
 from skcoral.choosing import compare_floors
 from skcoral.core import criteria
 from skcoral.datasets import make_system
@@ -198,3 +200,12 @@ def test_modes_that_take_long_say_how_many_variables_they_bear(bring, metric, mo
     at.radio[0].set_value("floor").run()
     assert not at.error
     assert metric(at, "Residual") > 0
+
+
+def test_every_setting_of_the_matrix_is_in_the_request():
+    """Two questions with different answers are never remembered under one key."""
+    names = {"without": ("ash",), "include": ("ash",), "weights": "ash", "target": "ash"}
+    others = [{}, {"covariance": "OAS"}, {"covariance": "GraphicalLasso"}]
+    others += [{name: value} for name, value in names.items()]
+    requests = [request_of(Settings(**chosen)) for chosen in others]
+    assert len(set(requests)) == len(requests)

@@ -231,3 +231,13 @@ def test_another_matrix_that_is_nearly_the_same() -> None:
     near = R.copy()
     near[0, 1] = near[1, 0] = R[0, 1] + 5e-12
     broken(replace(result, R=near), "R")
+
+
+@pytest.mark.parametrize(("r", "costs"), [(3e-10, True), (0.3e-10, False)])
+def test_a_correlation_that_makes_a_floor_of_one_cost_anything(r: float, costs: bool) -> None:
+    two = np.array([[1.0, r], [r, 1.0]])
+    answer = decorrelate(two, 1.0, support=np.ones((2, 2), bool))
+    assert np.all(np.isinf(answer.prices) == costs)
+    assert check(answer, two).passed
+    forged = replace(answer, prices=np.where(costs, 0.0, np.full(2, np.inf)))
+    assert not check(forged, two).passed

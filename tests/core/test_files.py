@@ -36,12 +36,14 @@ def test_existing_files_are_kept_unless_forced(tmp_path):
     target = tmp_path / "a"
     target.write_text("before")
     target.chmod(0o640)
+    os.link(target, tmp_path / "opened before")
     with pytest.raises(FileExistsError), Outputs() as outputs:
         outputs.reserve(target)
     with Outputs(force=True) as outputs:
         outputs.write_text(target, "after")
         outputs.commit()
     assert target.read_text() == "after"
+    assert (tmp_path / "opened before").read_text() == "before"  # replaced, not written over
     assert target.stat().st_mode & 0o777 == 0o640
 
 

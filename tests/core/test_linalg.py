@@ -11,6 +11,7 @@ from skcoral.core.linalg import (
     conjugate_gradient,
     correlation_of_covariance,
     gram_defect,
+    inflation_factors,
     make_exact,
     precise_column_dots,
     raised_to_floors,
@@ -122,3 +123,14 @@ def test_floors_that_rounding_took_are_met_again(condition: float) -> None:
     assert np.abs(np.diag(exact_gram(R, raised))).max() <= 1e-10
     # and no column is turned further than it has to be
     assert np.abs(np.einsum("ij,ij->j", R, raised) - floors).max() <= 1e-5
+
+
+@pytest.mark.parametrize(("part", "takes_part"), [(3e-9, True), (0.3e-9, False)])
+def test_a_variable_that_takes_part_in_a_dependency(part: float, takes_part: bool) -> None:
+    """The fourth is the sum of the first two, and of so much of the third."""
+    rows = np.array([[1, 0, 0, 1], [0, 1, 0, 1], [0, 0, 1, 2 * part]]) / [1, 1, 1, np.sqrt(2)]
+    dependent = rows.T @ rows
+    np.fill_diagonal(dependent, 1.0)
+    factors = inflation_factors(dependent)
+    assert np.isinf(factors[[0, 1, 3]]).all()
+    assert np.isinf(factors[2]) == takes_part

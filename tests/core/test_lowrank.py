@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skcoral.core import linalg
-from skcoral.core.lowrank import FactoredCorrelation
+from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3, 6])
@@ -18,3 +18,12 @@ def test_neighbours_are_the_largest_correlations(rank, monkeypatch):
     R = np.abs(U.T @ U)
     np.fill_diagonal(R, 0.0)
     np.testing.assert_allclose(found, R.max(axis=0), atol=1e-14)
+
+
+@pytest.mark.parametrize(("least", "inverts"), [(3e-13, True), (0.3e-13, False)])
+def test_a_transformation_of_few_factors_that_inverts(least: float, inverts: bool) -> None:
+    v = np.array([0.6, 0.0, 0.8, 0.0])
+    T = LowRankTransform((least - 1) * v[:, None], v[None, :])  # v shrinks to `least` of itself
+    rows, unique = T.solve(least * v)
+    assert unique == inverts
+    np.testing.assert_allclose(rows, v if inverts else 0 * v, atol=0.02)

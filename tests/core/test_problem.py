@@ -8,11 +8,13 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import null_space
 from scipy.sparse import csr_array
 
 from skcoral import decorrelate, maximize_fidelity
 from skcoral.core import problem as m
 from skcoral.core.composites import check_anchors
+from skcoral.core.deficiency import linear_relations
 from skcoral.core.linalg import correlation_of_covariance
 from skcoral.exceptions import (
     InvalidArgumentError,
@@ -57,14 +59,24 @@ class TestCorrelation:
         assert np.array_equal(out, R)
         assert not np.shares_memory(out, R)
 
-    def test_rounding_is_averaged_out(self):
+    @pytest.mark.parametrize("place", [(0, 1), (2, 2)])
+    def test_rounding_is_averaged_out_and_more_is_refused(self, place):
         R = good()
-        R[0, 1] += 4e-9
-        R[2, 2] = 1 - 4e-9
+        R[place] += 0.5e-8
         out = m.check_correlation(R)
         assert np.array_equal(out, out.T)
         assert np.array_equal(np.diag(out), np.ones(4))
-        assert np.abs(out - R).max() < 5e-9
+        assert np.abs(out - R).max() <= 0.6e-8
+        R[place] += 4.5e-8
+        with pytest.raises(InvalidCorrelationError):
+            m.check_correlation(R)
+
+    @pytest.mark.parametrize(("step", "beyond"), [(5e-8, True), (0.2e-8, False)])
+    def test_correlations_beyond_one(self, step, beyond):
+        """A little beyond, two variables are the same."""
+        with pytest.raises(InvalidCorrelationError) as caught:
+            m.check_correlation([[1.0, 1 + step], [1 + step, 1.0]])
+        assert ("lie in" in str(caught.value)) == beyond
 
     def test_single_precision_is_accepted_with_its_own_rounding(self):
         R = good().astype(np.float32)
@@ -221,6 +233,24 @@ class TestSingular:
         assert {"j", "m"} < set(deficiency.redundant)
         assert ("`j` = `c`" in texts) == ("`m` = `c`" in texts) == ("c" not in deficiency.redundant)
 
+    @pytest.mark.parametrize(("least", "refused"), [(-3e-12, True), (-0.3e-12, False)])
+    def test_an_eigenvalue_below_zero_by_rounding(self, least, refused):
+        values, vectors = np.linalg.eigh(np.full((3, 3), 0.2) + 0.8 * np.eye(3))
+        values[0] = least * values[-1]
+        R = correlation_of_covariance((vectors * values) @ vectors.T)
+        if refused:
+            with pytest.raises(InvalidCorrelationError, match="not positive definite"):
+                m.check_semidefinite(R)
+        else:
+            assert m.check_semidefinite(R).deficiency.rank == 2
+
+    @pytest.mark.parametrize(("share", "named"), [(3e-6, True), (0.3e-6, False)])
+    def test_a_coefficient_that_is_named_in_a_dependency(self, share, named):
+        null = null_space(np.array([[1.0, -1.0, share, 0.0]]))
+        (relation,) = linear_relations(null.T, ["a", "b", "c", "d"])
+        assert ("c" in relation.names) == named
+        assert "d" not in relation.names
+
     def test_an_indefinite_matrix_of_ones_is_no_copy(self):
         """Its elimination ends after one step, as for a matrix of rank one."""
         R = np.where(np.eye(6) > 0, 1.0, np.where(np.indices((6, 6)).sum(0) % 2, 1.0, -1.0))
@@ -286,12 +316,32 @@ class TestOtherMatrices:
         with pytest.raises(InvalidArgumentError, match=message):
             decorrelate(pd.DataFrame(good(), NAMES, NAMES), 0.5, anchors=anchors)
 
-    def test_pair_weights_ignore_the_diagonal(self):
+    @pytest.mark.parametrize(("ratio", "refused"), [(3e-12, False), (0.3e-12, True)])
+    def test_anchors_that_count_as_dependent(self, ratio, refused):
+        """Of two composites one next to the other, by the ratio of the eigenvalues."""
+        R = good()
+        B = np.ones((4, 2))
+        B[0, 1] += 1e-3
+        Y = np.linalg.cholesky(R).T @ B
+        Y /= np.linalg.norm(Y, axis=0)
+        # 1 - r is half of the ratio, and proportional to the square of the step
+        B[0, 1] = 1 + 1e-3 * np.sqrt(2 * ratio / (1.0 - Y[:, 0] @ Y[:, 1]))
+        if refused:
+            with pytest.raises(InvalidArgumentError, match="`anchor1` = `anchor0`"):
+                m.Problem.of(R, anchors=B)
+        else:
+            m.Problem.of(R, anchors=B)
+
+    def test_pair_weights_ignore_the_diagonal_and_rounding(self):
         W = np.full((4, 4), 2.0)
         np.fill_diagonal(W, np.nan)
+        W[0, 1] += 0.5e-8
         out = m.check_pair_weights(W, NAMES)
-        assert np.array_equal(out, 2.0 * (1 - np.eye(4)))
+        assert out == pytest.approx(2.0 * (1 - np.eye(4)), abs=1e-8)
         assert np.isnan(W[0, 0])
+        W[0, 1] += 4.5e-8
+        with pytest.raises(InvalidArgumentError, match="symmetric"):
+            m.check_pair_weights(W, NAMES)
 
     @pytest.mark.parametrize(
         ("weights", "message"),

@@ -1,5 +1,7 @@
 """What a transformation does to a matrix, against the rows and their regressions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -56,3 +58,9 @@ def test_vif_is_infinite_where_others_determine_a_variable():
     R = np.array([[1.0, 1.0, 0.6], [1.0, 1.0, 0.6], [0.6, 0.6, 1.0]])
     wanted = [np.inf, np.inf, 1 / (1 - 0.36)]
     assert measure_matrix(R, np.eye(3)).vif == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(("above", "weakest"), [(3e-9, "b"), (0.3e-9, "a")])
+def test_the_weakest_of_equal_fidelities_is_the_first(above: float, weakest: str) -> None:
+    measured = measure_matrix(np.eye(2), np.eye(2), ("a", "b"))
+    assert replace(measured, fidelity=np.array([0.9 + above, 0.9])).weakest == weakest

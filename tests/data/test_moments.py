@@ -257,3 +257,21 @@ def test_the_layout_in_memory_does_not_matter(weighted):
     for other in others:
         np.testing.assert_array_equal(other.covariance, first.covariance)
         np.testing.assert_array_equal(other.mean, first.mean)
+
+
+@pytest.mark.parametrize(("spread", "flat"), [(3e-150, False), (0.3e-150, True)])
+def test_a_spread_that_is_too_small_for_squares(spread: float, flat: bool) -> None:
+    X = spread * np.array([[-1.0], [1.0]] * 3)
+    assert Moments.from_rows(X).constant_columns() == (("x0",) if flat else ())
+
+
+@pytest.mark.parametrize(
+    ("weight", "refused"), [(3e-100, False), (0.3e-100, True), (0.3e100, False), (3e100, True)]
+)
+def test_row_weights_whose_squares_leave_the_range(weight: float, refused: bool) -> None:
+    X, weights = np.arange(6.0).reshape(3, 2) ** 2, np.array([weight, weight, 0.0])
+    if refused:
+        with pytest.raises(InvalidTableError, match="between 1e-100 and 1e\\+100"):
+            Moments.from_rows(X, sample_weight=weights)
+    else:
+        Moments.from_rows(X, sample_weight=weights)

@@ -115,9 +115,15 @@ def test_fit_moments_of_two_sites(wine):
     coral = CORAL(0.7).fit_moments(sites[0].merge(sites[1]))
     np.testing.assert_allclose(coral.T_, CORAL(0.7).fit(wine).T_, atol=1e-10)
     assert list(coral.feature_names_in_) == names
-    before = coral.moments_.n_rows
-    sites[0].update(wine[:5])
-    assert coral.moments_.n_rows == before
+    whole = Moments.from_rows(wine)
+    coral = CORAL(0.7).fit_moments(whole)
+    before = {name: np.array(value) for name, value in whole.state().items()}
+    coral.partial_fit(wine[:5])
+    assert coral.n_samples_seen_ == len(wine) + 5
+    for name, value in whole.state().items():  # those of the caller are unchanged
+        np.testing.assert_array_equal(np.array(value), before[name])
+    whole.update(wine[:7])
+    assert coral.moments_.n_rows == len(wine) + 5
 
 
 @pytest.mark.parametrize("settings", [{"covariance": "OAS"}, {"rho_min": 0.5, "confidence": 0.9}])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
+from skcoral.tables.matrices import named_matrix
 from skcoral.workflow.opening import open_file
 
 R = np.array([[1.0, 0.25, -0.5], [0.25, 1.0, 0.125], [-0.5, 0.125, 1.0]])
@@ -51,3 +52,22 @@ def test_decimal_commas(text):
 def test_what_is_wrong_is_reported(text, message):
     with pytest.raises((InvalidCorrelationError, InvalidTableError), match=message):
         read(text)
+
+
+@pytest.mark.parametrize(("off", "one"), [(3e-6, False), (0.3e-6, True)])
+def test_a_printed_diagonal_of_one(off, one):
+    """A little further off it is a covariance matrix, and has a scale."""
+    matrix = np.array([[1 + off, 0.3, 0.2], [0.3, 1.0, 0.1], [0.2, 0.1, 1.0]])
+    matrix = named_matrix(matrix, ("a", "b", "c"), "it")
+    assert (matrix.scale is None) == one
+
+
+@pytest.mark.parametrize(("least", "refused"), [(-3e-5, True), (-1e-6, False)])
+def test_a_printed_covariance_matrix_is_semidefinite(least, refused):
+    r = (least - 1) / 2  # the smallest eigenvalue of three equal correlations is 1 + 2r
+    matrix = 4 * np.where(np.eye(3) > 0, 1.0, r)
+    if refused:
+        with pytest.raises(InvalidCorrelationError, match="semidefinite"):
+            named_matrix(matrix, ("a", "b", "c"), "it")
+    else:
+        assert named_matrix(matrix, ("a", "b", "c"), "it")

@@ -119,3 +119,14 @@ def test_impossible_supports_have_a_bound_that_no_answer_beats():
             np.testing.assert_allclose(answer.T.T @ R @ answer.T, np.eye(4), atol=1e-9)
             assert not answer.T[~mask].any()
     assert "impossible" in found
+
+
+def test_supports_that_carry_an_exact_transformation_are_never_called_impossible():
+    """R is made from T, so T itself is the proof; only its digits are rounded away."""
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        p = int(rng.integers(4, 8))
+        mask = (rng.random((p, p)) < 0.45) | np.eye(p, dtype=bool)
+        T = np.where(mask, rng.normal(size=(p, p)), 0.0) + 2 * np.eye(p)
+        C = from_precision(T @ T.T)
+        assert exactness(C, mask).verdict != "impossible"
