@@ -53,7 +53,16 @@ TESTS = {
     "solvers/support": ["tests/solvers/support", "tests/certificates/test_claims.py"],
     "stability": ["tests/stability"],
     "data": ["tests/data", "tests/estimator"],
-    "tolerances": ["tests/certificates", "tests/bounds", "tests/core/test_tolerances.py"],
+    "tolerances": [
+        "tests/certificates",
+        "tests/bounds",
+        "tests/core",
+        "tests/data",
+        "tests/solvers/tradeoff/test_solved.py",
+        "tests/solvers/exact/test_best_exact.py",
+        "tests/tables/test_matrices.py",
+        "tests/test_api.py",
+    ],
 }
 JUDGEMENTS = (
     *("core/tolerances", "core/problem", "core/lowrank", "core/deficiency"),
