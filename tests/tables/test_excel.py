@@ -13,7 +13,7 @@ import pytest
 
 from skcoral.core.limits import Limits, use
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError, TooLargeError
-from skcoral.tables.arrow_arrays import plain_cells
+from skcoral.tables.cells import plain_cells
 from skcoral.tables.reading import open_table, sheet_names
 from workbooks import saved, workbook, zipped
 

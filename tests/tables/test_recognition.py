@@ -11,8 +11,7 @@ import pandas as pd
 import pytest
 
 from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
-from skcoral.tables.arrow_arrays import plain_cells
-from skcoral.tables.cells import to_numbers
+from skcoral.tables.cells import plain_cells, to_numbers
 from skcoral.tables.columns import ColumnProfile, profile
 from skcoral.tables.matrices import matrix_in
 from skcoral.tables.notes import assumed, reading_notes

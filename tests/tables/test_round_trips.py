@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from skcoral.exceptions import InvalidTableError
-from skcoral.tables.arrow_arrays import plain_cells
+from skcoral.tables.cells import plain_cells
 from skcoral.tables.reading import open_table
 from skcoral.tables.table import Table
 from skcoral.tables.writing import table_writer

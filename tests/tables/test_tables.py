@@ -20,12 +20,13 @@ from hypothesis import strategies as st
 from skcoral.core.limits import Limits
 from skcoral.exceptions import InvalidTableError
 from skcoral.tables import delimited
-from skcoral.tables.arrow_arrays import plain_cells, text_array
 from skcoral.tables.cells import (
     LEFT_OUT,
     bare,
     is_missing,
     number_of,
+    plain_cells,
+    text_array,
     to_numbers,
 )
 from skcoral.tables.columns import profile

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from skcoral import datasets
 from skcoral.core.display import printable
 from skcoral.core.limits import VISITOR, use
-from skcoral.tables.arrow_arrays import plain_cells
+from skcoral.tables.cells import plain_cells
 from skcoral.tables.reading import sheet_names
 from skcoral.workflow.opening import OpenedFile, open_file
 

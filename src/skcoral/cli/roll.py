@@ -57,7 +57,7 @@ def roll(options: Namespace) -> int:
 
 def _check_outputs(run: RollingPass, options: Namespace) -> None:
     """Refuse to write a table in which no row has an output: its variables would all be empty."""
-    if run.without.total() < run.n_rows:
+    if run.without.total() < run.data.content.n_rows:
         return
     remedy = f"Choose a shorter --window or {_FEWER_ROWS}."
     if run.first_reason:
@@ -72,12 +72,13 @@ def _show(run: RollingPass, options: Namespace) -> None:
     """Print what was done."""
     counts = (f"{n:,} {kind}" for kind, n in sorted(run.status.items()))
     kinds = ", ".join(counts).replace("_", " ")
+    n_rows = run.data.content.n_rows
     groups = f" in {len(run.groups):,} groups" if options.by else ""
     console.say_each(
         [
             f"{run.status.total():,} windows{groups}: {kinds}.",
             sentences.windows(*run.extremes.values()),
-            f"{run.without.total():,} of {run.n_rows:,} rows have no output: {run.reasons}. "
+            f"{run.without.total():,} of {n_rows:,} rows have no output: {run.reasons}. "
             "Their variables are left empty."
             if run.without
             else "",

@@ -19,8 +19,14 @@ import pyarrow.compute as pc
 
 from skcoral.core.arrays import EPS, Array, Mask
 from skcoral.core.display import shortened
-from skcoral.tables.arrow_arrays import plain_cells, selected
-from skcoral.tables.cells import Marks, is_like_a_number, labelled_totals, shown
+from skcoral.tables.cells import (
+    Marks,
+    is_like_a_number,
+    labelled_totals,
+    plain_cells,
+    selected,
+    shown,
+)
 from skcoral.tables.table import Table
 
 Kind = Literal["number", "text", "mixed", "empty"]

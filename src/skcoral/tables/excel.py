@@ -23,7 +23,7 @@ import python_calamine
 
 from skcoral.core.limits import MB, Clock, current
 from skcoral.exceptions import InvalidTableError, TooLargeError
-from skcoral.tables.arrow_arrays import float_array, is_null, text_array
+from skcoral.tables.cells import float_array, is_null, text_array
 from skcoral.tables.dialect import LOOKED_AT, has_numbers, has_units, header_place, is_note
 from skcoral.tables.table import Batch, Table
 

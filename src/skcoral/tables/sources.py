@@ -71,15 +71,16 @@ def find_source(
 
 
 @contextlib.contextmanager
-def readable(label: str) -> Iterator[None]:
+def readable(label: str, what: str = "it", damage: type[Exception] = zlib.error) -> Iterator[None]:
     """Turn errors of the system and of damaged files into errors about the table."""
     try:
         yield
     except (PermissionError, InvalidTableError):
         raise
-    except (OSError, ValueError, EOFError, NotImplementedError, *_DAMAGED) as error:
+    except (OSError, ValueError, EOFError, NotImplementedError, *_DAMAGED, damage) as error:
+        why = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise InvalidTableError(
-            f"{label}: it cannot be read ({getattr(error, 'strerror', None) or error}).\n"
+            f"{label}: {what} cannot be read ({why.splitlines()[0][:120]}).\n"
             "Check the name and the folder; what is damaged or cut short, copy or download again."
         ) from error
 

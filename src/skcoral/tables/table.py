@@ -22,8 +22,7 @@ from skcoral.core.arrays import Array, Mask
 from skcoral.core.limits import current
 from skcoral.core.validation import listing
 from skcoral.exceptions import InvalidTableError
-from skcoral.tables.arrow_arrays import plain_cells, selected
-from skcoral.tables.cells import Marks, to_numbers
+from skcoral.tables.cells import Marks, plain_cells, selected, to_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,6 +153,10 @@ class Table:
         j = self.index(name)
         return [cell for batch in self.batches() for cell in plain_cells(batch.columns[j])]
 
+    def labels(self, name: str) -> list[str | None]:
+        """The cells of a column as text; None for those without any."""
+        return [None if cell is None or cell == "" else str(cell) for cell in self.cells(name)]
+
     def to_numpy(self, columns: Sequence[str]) -> Array:
         """Some columns as numbers, NaN where there is none."""
         parts = [self.numbers_in(batch, columns) for batch in self.batches()]
@@ -238,8 +241,3 @@ def complete_rows(
                 )
             w = w[usable]
         yield Complete(np.ascontiguousarray(values[usable]), w, usable, dropped, batch)
-
-
-def labels_of(cells: Any) -> list[str | None]:
-    """Cells as text; None for those without any."""
-    return [None if cell is None or cell == "" else str(cell) for cell in cells]

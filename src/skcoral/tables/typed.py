@@ -12,21 +12,19 @@ from pyarrow.types import is_binary, is_dictionary, is_nested, is_string
 
 from skcoral.core.limits import Clock, current
 from skcoral.exceptions import InvalidTableError
+from skcoral.tables.sources import readable
 from skcoral.tables.table import Batch, Table
 
 
 def open_parquet(label: str, opener: Callable[[], BinaryIO], size: int) -> Table:
     """Open a Parquet file of ``size`` bytes; columns of lists and records are refused."""
     limits = current()
-    try:
-        with opener() as stream:
-            file = pq.ParquetFile(stream)
-            limits.check("columns", file.metadata.num_columns, label)
-            fields, total = list(file.schema_arrow), file.metadata.num_rows
-            names = tuple(field.name for field in fields)
-            limits.check_ratio(8 * total * len(names), size, label)
-    except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
-        raise _damaged(label, "Parquet", error) from error
+    with readable(label, "the Parquet file", pa.ArrowException), opener() as stream:
+        file = pq.ParquetFile(stream)
+        limits.check("columns", file.metadata.num_columns, label)
+        fields, total = list(file.schema_arrow), file.metadata.num_rows
+        names = tuple(field.name for field in fields)
+        limits.check_ratio(8 * total * len(names), size, label)
     for field in fields:
         if is_nested(field.type):
             raise InvalidTableError(
@@ -40,22 +38,19 @@ def open_parquet(label: str, opener: Callable[[], BinaryIO], size: int) -> Table
     def batches(size: int) -> Iterator[Batch]:
         done = 0
         clock = Clock(limits, label)
-        with opener() as stream:
-            try:
-                # Page by page: row groups may be as large as the file.
-                source = pq.ParquetFile(
-                    stream, read_dictionary=texts, pre_buffer=False, buffer_size=2**18
-                )
-                for part in source.iter_batches(batch_size=size):
-                    clock.check()
-                    limits.check("whole_bytes", _text_bytes(part), label)
-                    done += part.num_rows
-                    if done > total:
-                        raise pa.ArrowInvalid(f"more than the {total:,} rows that it declares")
-                    rows = range(done - part.num_rows + 1, done + 1)
-                    yield Batch(rows, part.columns, done / max(total, 1))
-            except (pa.ArrowException, OSError) as error:
-                raise _damaged(label, "Parquet", error) from error
+        with readable(label, "the Parquet file", pa.ArrowException), opener() as stream:
+            # Page by page: row groups may be as large as the file.
+            source = pq.ParquetFile(
+                stream, read_dictionary=texts, pre_buffer=False, buffer_size=2**18
+            )
+            for part in source.iter_batches(batch_size=size):
+                clock.check()
+                limits.check("whole_bytes", _text_bytes(part), label)
+                done += part.num_rows
+                if done > total:
+                    raise pa.ArrowInvalid(f"more than the {total:,} rows that it declares")
+                rows = range(done - part.num_rows + 1, done + 1)
+                yield Batch(rows, part.columns, done / max(total, 1))
 
     return Table(label, names, "row", "parquet", batches)
 
@@ -64,23 +59,14 @@ def open_stata(label: str, stream: BinaryIO) -> Table:
     """Open a Stata file, which holds no more than its size; codes with labels stay codes."""
     import pandas as pd
 
-    try:
+    # By the byte that is damaged, pandas raises almost any error.
+    with readable(label, "the Stata file", Exception):
         frame = pd.read_stata(stream, convert_categoricals=False)
         columns = pa.Table.from_pandas(frame, preserve_index=False).combine_chunks()
-    except Exception as error:  # by the byte that is damaged, pandas raises almost any
-        raise _damaged(label, "Stata", error) from error
     current().check("columns", columns.num_columns, label)
     names = tuple(map(str, columns.column_names))
     batch = Batch(range(1, columns.num_rows + 1), [c.combine_chunks() for c in columns.columns])
     return Table(label, names, "row", "stata", batch.parts)
-
-
-def _damaged(label: str, what: str, error: Exception) -> InvalidTableError:
-    lines = str(error).splitlines() or [type(error).__name__]
-    return InvalidTableError(
-        f"{label}: the {what} file cannot be read ({lines[0][:120]}).\n"
-        "It is damaged or was cut short: write or copy it again."
-    )
 
 
 def _is_text(kind: Any) -> bool:

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from skcoral.core.display import printable
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.tables.arrow_arrays import float_array, plain_cells, text_array
+from skcoral.tables.cells import float_array, plain_cells, text_array
 from skcoral.tables.reading import format_of_name
 from skcoral.tables.table import BATCH_CELLS, Format, Table
 

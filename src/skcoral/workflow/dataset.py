@@ -31,7 +31,7 @@ from skcoral.tables import notes
 from skcoral.tables.columns import TableProfile
 from skcoral.tables.leverage import DominantRow, dominant_rows
 from skcoral.tables.matrices import NamedMatrix
-from skcoral.tables.table import Complete, Table, complete_rows, labels_of
+from skcoral.tables.table import Complete, Table, complete_rows
 
 if TYPE_CHECKING:
     from skcoral.estimator import CORAL
@@ -117,10 +117,10 @@ class Dataset:
         needed = self.is_wide or request.in_memory or request.covariance is not None
         if self.matrix is not None or not (needed or n_numbers <= min(IN_MEMORY, current().cells)):
             return None
-        what = f"{self.content.n_rows:,} rows of {len(self.names):,} columns are {n_numbers:,} "
+        shape = f"{self.content.n_rows:,} rows of {len(self.names):,} columns"
+        what = f"{shape} are {n_numbers:,} numbers to hold in memory"
         advice = "Without --confidence and --covariance, long tables are read in parts."
         advice = "Choose fewer columns (--columns)." if self.is_wide else advice
-        what += "numbers to hold in memory"
         current().check("cells", n_numbers, self.table.label, what, advice)
         values, weights, usable = [], [], []
         places: list[int] = []
@@ -138,7 +138,7 @@ class Dataset:
         if rows is not None and rows.weights is not None:
             known["sample_weight"] = rows.weights
         if rows is not None and groups is not None:
-            labels = np.array(labels_of(self.table.cells(groups)), dtype=object)
+            labels = np.array(self.table.labels(groups), dtype=object)
             known["groups"] = labels[rows.usable]
         return known
 
@@ -152,7 +152,7 @@ class Dataset:
         for name, column in self.content.columns.items():
             may_name_groups = column.kind == "text" or column.repeats_ids
             if may_name_groups and name and name != self.request.target:
-                labels = [label for label in labels_of(self.table.cells(name)) if label]
+                labels = [label for label in self.table.labels(name) if label]
                 if _FEWEST_GROUPS <= len(set(labels)) <= len(labels) / 2:
                     repeated[name] = len(set(labels))
         return max(repeated.items(), key=lambda item: item[1], default=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +16,7 @@ from skcoral.data.effects import Measured
 from skcoral.estimator import CORAL
 from skcoral.estimator.rows import named_rows
 from skcoral.exceptions import InvalidArgumentError
-from skcoral.tables.arrow_arrays import float_array, selected
+from skcoral.tables.cells import float_array, selected
 from skcoral.tables.table import complete_rows
 from skcoral.tables.writing import output_format, table_writer, write_matrix
 from skcoral.workflow.dataset import Dataset
@@ -136,17 +137,16 @@ def _columns(
     Each variable is replaced by its output, or followed by it.
     """
     place = {name: k for k, name in enumerate(variables)}
-    if not keep_sources:
-        return [(name, place.get(name, name)) for name in names]
-    out: list[tuple[str, str | int]] = []
+    columns: list[tuple[str, str | int]] = []
     for name in names:
-        out.append((name, name))
+        if keep_sources or name not in place:
+            columns.append((name, name))
         if name in place:
-            out.append((f"{name}_d", place[name]))
-    twice = next((new for new, source in out if isinstance(source, int) and new in names), None)
-    if twice is not None:
+            columns.append((f"{name}_d" if keep_sources else name, place[name]))
+    (twice, count), *_ = Counter(name for name, _ in columns).most_common(1)
+    if count > 1:
         raise InvalidArgumentError(
             f"An output would be called {twice!r}, and there is a column of that name.\n"
             "Rename that column, or leave out --keep-sources."
         )
-    return out
+    return columns

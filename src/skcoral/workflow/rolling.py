@@ -13,9 +13,9 @@ from skcoral.core.arrays import Array
 from skcoral.core.validation import listing
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.panels.solver import NUMBERS
-from skcoral.panels.streaming import Roller
+from skcoral.panels.streaming import Pushed, Roller
 from skcoral.panels.tables import free_name
-from skcoral.tables.arrow_arrays import plain_cells
+from skcoral.tables.cells import plain_cells
 from skcoral.tables.matrices import check_rows
 from skcoral.tables.table import Batch, complete_rows
 from skcoral.tables.writing import TableWriter, table_writer
@@ -26,6 +26,9 @@ _CERTIFIED = {"exact", "optimal", "short", "refused"}  # the last two make no cl
 _MEASURED = ("largest_before", "largest_after", "min_fidelity", "threshold")
 _NUMBERS = tuple(name for name in NUMBERS if name != "threshold_upper")
 _FIGURES = ("rows", "missing", "status", *_NUMBERS, "min_fidelity", "weakest", "turnover", "reason")
+
+#: Labels of the rows of a group, one for each of the columns that say the group.
+Group = tuple[str, ...]
 
 
 class RollingPass:
@@ -45,10 +48,9 @@ class RollingPass:
     ) -> None:
         check_rows(data.matrix, data.table.label)
         self.data, self.settings, self.date, self.by = data, settings, date, by
-        self.groups: dict[tuple[str, ...], Roller] = {}  # the windows of each group
+        self.groups: dict[Group, Roller] = {}  # the windows of each group
         self.status: Counter[str] = Counter()
         self.without: Counter[str] = Counter()  # rows without an output, by reason
-        self.n_rows = 0
         self.n_singular = 0  # windows with a model and no more rows than variables
         self.first_reason = ""
         #: The smallest and the largest of each figure; NaN where there is none.
@@ -95,18 +97,21 @@ class RollingPass:
                 values = np.full((len(part.usable), len(variables)), np.nan)
                 values[part.usable] = part.values
                 made = np.full(values.shape, np.nan)
+                marks = part.batch.rows if self.date is None else plain_cells(cells[self.date])
                 for key, rows in self._groups_of(part.batch, cells):
-                    made[rows] = self._push(key, values[rows], part.batch, cells, rows, log)
+                    places = [part.batch.rows[k] for k in rows]
+                    pushed = self._push(key, values[rows], [marks[k] for k in rows], places)
+                    made[rows] = pushed.outputs
+                    if log is not None:
+                        log.write(_figures_of(key, pushed.figures))
                 writer.write(list((cells | dict(zip(variables, made.T, strict=True))).values()))
                 tell(part.batch.fraction)
         writer.close()
         if log is not None:
             log.close()
 
-    def _groups_of(
-        self, batch: Batch, cells: dict[str, Any]
-    ) -> list[tuple[tuple[str, ...], list[int]]]:
-        groups: dict[tuple[str, ...], list[int]] = {}
+    def _groups_of(self, batch: Batch, cells: dict[str, Any]) -> list[tuple[Group, list[int]]]:
+        groups: dict[Group, list[int]] = {}
         labels = (plain_cells(cells[name]) for name in self.by)
         keys = zip(*labels, strict=True) if self.by else [()] * len(batch.rows)
         for k, key in enumerate(keys):
@@ -118,34 +123,25 @@ class RollingPass:
             groups.setdefault(tuple(map(str, key)), []).append(k)
         return list(groups.items())
 
-    def _push(
-        self,
-        key: tuple[str, ...],
-        values: Array,
-        batch: Batch,
-        cells: dict[str, Any],
-        rows: list[int],
-        log: TableWriter | None,
-    ) -> Array:
-        """Outputs of some rows of one group; the windows that end in them are counted."""
-        roller = self.groups.setdefault(key, self._new_roller())
-        marks = batch.rows if self.date is None else plain_cells(cells[self.date])
-        labels = [marks[k] for k in rows]
-        unit = self.data.table.unit
-        pushed = roller.push(values, labels, lambda k: f"{unit} {batch.rows[rows[k]]}")
+    def _push(self, key: Group, values: Array, labels: list[Any], places: list[int]) -> Pushed:
+        """Push some rows of one group; the windows that end in them are counted."""
+        roller, unit = self.groups.setdefault(key, self._new_roller()), self.data.table.unit
+        pushed = roller.push(values, labels, lambda k: f"{unit} {places[k]}")
         figures = pushed.figures
         self.status.update(figures["status"].tolist())
         self.without.update(pushed.without)
-        self.n_rows += len(rows)
         few = figures["rows"] <= len(self.data.names)
         self.n_singular += int(np.sum(few & ~np.isin(figures["status"], ("short", "refused"))))
         self.first_reason = self.first_reason or next((r for r in figures["reason"] if r), "")
         for name, ends in self.extremes.items():
             both = np.r_[ends, figures[name]]
             ends[:] = np.fmin.reduce(both), np.fmax.reduce(both)
-        if log is not None:
-            spans = ([str(label) for label in figures[end]] for end in ("last", "first"))
-            columns = (figures[name] for name in _FIGURES)
-            plain = (c if c.dtype.kind in "iuf" else [str(cell) for cell in c] for c in columns)
-            log.write([*([part] * len(figures["last"]) for part in key), *spans, *plain])
-        return pushed.outputs
+        return pushed
+
+
+def _figures_of(key: Group, figures: Mapping[str, Any]) -> list[Any]:
+    """The columns of the file of figures, for some windows of a group."""
+    spans = ([str(label) for label in figures[end]] for end in ("last", "first"))
+    columns = (figures[name] for name in _FIGURES)
+    plain = (c if c.dtype.kind in "iuf" else [str(cell) for cell in c] for c in columns)
+    return [*([part] * len(figures["last"]) for part in key), *spans, *plain]
