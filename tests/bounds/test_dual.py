@@ -88,3 +88,15 @@ def test_full_rank_is_a_fact_and_no_tolerance() -> None:
     for judge in (check, prove):
         found = judge(answer, R)
         assert found.passed or "variance" in found.problems[0], found
+
+
+def test_eigenvalues_below_zero_are_refused() -> None:
+    vectors = np.linalg.qr(np.random.default_rng(4).normal(size=(4, 4)))[0]
+    for least, fine in ((-5e-11, True), (-2e-10, False)):
+        R = (vectors * [least, 0.5, 1.0, 2.0]) @ vectors.T
+        R = 0.5 * (R + R.T)
+        if fine:
+            check_definite(Floats(3), R, slack=1e-10)
+            continue
+        with pytest.raises(CertificateError, match="singular"):
+            check_definite(Floats(3), R, slack=1e-10)

@@ -103,7 +103,7 @@ def lies_about(name: str, result: Any, matrix: Any) -> Lies:
         sides = {5e-9: True, 0.5e-9: False}
         budgets = {spent - by * scale: wrong for by, wrong in sides.items() if spent > 1e-6}
         yield from with_goal(result, "budget", {"budget": budgets})
-        below = {top - 5e-9: True} if top < 1 else {}
+        below = {top - 5e-9: True, top - 0.2e-9: False} if top < 1 else {}
         yield from with_goal(result, "largest floor", {"rho_upper": below})
     elif name == "goal" and goal == "VifLimit":
         unique, top = 1.0 / result.goal.largest_vif, result.goal.rho_upper

@@ -112,37 +112,33 @@ def test_words_on_a_support() -> None:
 # Dual points at the ends of what they may be.
 
 
-def test_a_point_that_proves_that_nothing_is_negative() -> None:
-    for kind in ("squared", "worst", "weighted"):
-        result = honest(kind)
-        made = replace(
-            with_arrays(result, multipliers=np.zeros(6), H=np.zeros((6, 6))),
-            weights=np.zeros(6),
-            prices=np.zeros(6),
-            lower_bound=0.0,
-            status="best_found",
-        )
-        broken(made)
-        broken(replace(made, lower_bound=5e-9), "lower bound")
-        broken(replace(made, status="optimal"), "status")
-
-
-def test_a_bound_below_zero_says_nothing() -> None:
+@pytest.mark.parametrize("kind", ["squared", "worst", "weighted", "support"])
+def test_a_point_that_proves_that_nothing_is_negative(kind: str) -> None:
     """Every residual is at least zero, whatever a poor point proves; the bound reported is that."""
-    for kind in ("squared", "support"):
-        result = honest(kind)
-        arrays = result.certificate.arrays
-        name = next(n for n in ("multipliers", "eta") if n in arrays)
-        made = with_arrays(result, **{name: 0 * arrays[name]})
-        made = replace(made, lower_bound=0.0, status="best_found")
-        if kind == "squared":
-            made = replace(made, weights=np.zeros(6), prices=np.zeros(6))
-        assert check(made, R).lower == 0
-        assert "lower bound" not in failed(made)
-    assert float(from_squares("worst", exactly(-1.0), 28.0).upper) < 1e-150
-    assert float(from_squares("worst", exactly(-1.0), 28.0).lower) == 0
-    assert float(from_squares("worst", exactly(28.0), 28.0).upper) == pytest.approx(1.0)
-    assert float(from_squares("squared", exactly(-1.0), 28.0).upper) == -1
+    result = honest(kind)
+    lam = result.certificate.arrays["multipliers"]
+    poor = with_arrays(result, multipliers=0 * lam)
+    poor = replace(poor, lower_bound=0.0, status="best_found")
+    if kind != "support":
+        poor = replace(poor, weights=np.zeros(6), prices=np.zeros(6))
+    assert check(poor, R).lower == 0
+    for changes, claim in (
+        ({}, None),
+        ({"lower_bound": 5e-9}, "lower bound"),
+        ({"status": "optimal"}, "status"),
+    ):
+        wrong = failed(replace(poor, **changes)) - {"prices", "weights"}
+        assert wrong == ({claim} if claim else set())
+
+
+def test_squares_below_zero_bound_other_criteria_by_zero() -> None:
+    for criterion, squares, lower, upper in (
+        ("worst", -1.0, 0.0, 0.0),
+        ("worst", 28.0, 1.0, 1.0),
+        ("squared", -1.0, -1.0, -1.0),
+    ):
+        bound = from_squares(criterion, exactly(squares), 28.0)
+        assert (float(bound.lower), float(bound.upper)) == pytest.approx((lower, upper), abs=1e-14)
 
 
 def test_prices_of_floors_of_one() -> None:

@@ -138,13 +138,6 @@ def test_a_floor_that_is_nearly_proved_may_be_called_either(word: Any) -> None:
         broken(lie, *["status"] * (word == other))
 
 
-def test_the_bound_on_a_floor_without_a_budget() -> None:
-    result = honest("no budget")
-    for below, wrong in ((1e-3, ["largest floor"]), (5e-9, ["largest floor"]), (0.2e-9, [])):
-        upper = float(result.rho_min[0]) - below
-        broken(replace(result, goal=replace(result.goal, rho_upper=upper)), *wrong)
-
-
 @pytest.mark.parametrize("anchored", [False, True])
 def test_the_bound_on_a_floor_within_a_budget(anchored: bool) -> None:
     """What is left of the budget, over the slope of the bound: no floor can be raised further."""

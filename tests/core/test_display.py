@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from html.parser import HTMLParser
 
 import numpy as np
@@ -12,7 +10,6 @@ import pytest
 
 from skcoral import CORAL, decorrelate, frontier, threshold
 from skcoral.datasets import load_wine
-from skcoral.estimator.fitting import Fitting
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.stability import bootstrap, confident_floors, holdout, influence
 
@@ -100,71 +97,11 @@ def test_pictures_of_a_fit_by_kind(kind):
         coral.plot(kind="pie")
 
 
-def test_summaries_hold_the_numbers(results, evil):
-    R = evil.corr().to_numpy()
-    th, curve, coral = results["Threshold"], results["Frontier"], results["CORAL"]
-    assert f"{th.value:.9f}" in th.summary()
-    everything = 0.5 * ((R - np.eye(4)) ** 2).sum()
-    assert f"{everything:.6g} at a floor of 1." in curve.summary()
-    assert "All points are certified." in curve.summary()
-    assert coral.measured_.headline() in coral.summary()
-    new = results["Holdout"].fidelity_new.mean(axis=0).min()
-    assert f"{new:.4f}" in results["Holdout"].summary()
-
-
 def test_an_unfitted_transformer_says_so():
     coral = CORAL(max_vif=2)
     assert coral.summary() == "CORAL(max_vif=2): not fitted yet."
     assert "not fitted" in coral._repr_html_()
     assert coral._repr_mimebundle_()["text/plain"] == "CORAL(max_vif=2)"
-
-
-def test_loadings_are_the_transformation_with_names(evil):
-    coral = CORAL(0.9).fit(evil)
-    frame = coral.loadings()
-    assert list(frame.index) == list(frame.columns) == EVIL
-    Z = (evil - evil.mean()) / evil.std()
-    np.testing.assert_allclose((Z @ frame).to_numpy(), coral.transform(evil))
-    np.testing.assert_array_equal(decorrelate(evil.corr(), 0.9).loadings().columns, EVIL)
-    assert list(coral.to_frame().index) == EVIL
-
-
-def test_loadings_of_composites_name_sources_and_outputs(evil):
-    anchors = pd.DataFrame({"mean": np.full(4, 0.25), "first": [1.0, 0, 0, 0]}, index=EVIL)
-    frame = CORAL(0.8, anchors=anchors).fit(evil).loadings()
-    assert list(frame.index) == EVIL
-    assert list(frame.columns) == ["mean", "first"]
-
-
-def test_the_way_back_returns_frames_under_set_output(evil):
-    coral = CORAL(0.9).set_output(transform="pandas").fit(evil)
-    outputs = coral.transform(evil)
-    assert isinstance(outputs, pd.DataFrame)
-    back = coral.inverse_transform(outputs)
-    assert isinstance(back, pd.DataFrame)
-    assert back.index.equals(evil.index)
-    pd.testing.assert_frame_equal(back, evil, atol=1e-9, rtol=0)
-    plain = CORAL(0.9).fit(evil.to_numpy())
-    assert isinstance(plain.inverse_transform(plain.transform(evil.to_numpy())), np.ndarray)
-
-
-def test_documented_attributes_are_declared():
-    section = inspect.getdoc(CORAL).split("Attributes\n")[1].split("Examples\n")[0]
-    documented = {
-        n for line in re.findall(r"^([\w, ]+) :", section, re.M) for n in line.split(", ")
-    }
-    assert documented
-    assert documented <= {*Fitting.__annotations__, *dir(CORAL)}
-
-
-def test_a_summary_says_that_an_optimum_within_a_support_is_one_within_it():
-    R = 0.6 ** np.abs(np.subtract.outer(range(4), range(4)))
-    chain = [(0, 1), (1, 2), (2, 3)]
-    restricted, free = decorrelate(R, 0.97, support=chain), decorrelate(R, 0.97)
-    assert restricted.status == free.status == "optimal"
-    assert restricted.objective > free.objective + 1e-6
-    assert "no transformation with these floors and restrictions has" in restricted.summary()
-    assert "no transformation with these floors has" in free.summary()
 
 
 def test_html_has_no_control_characters():

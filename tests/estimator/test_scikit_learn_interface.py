@@ -1,6 +1,8 @@
 """CORAL in pipelines, searches, data frames and pickles."""
 
+import inspect
 import pickle
+import re
 
 import joblib
 import numpy as np
@@ -14,7 +16,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from skcoral import CORAL
+from skcoral import CORAL, decorrelate
+from skcoral.estimator.fitting import Fitting
 from skcoral.exceptions import (
     InvalidTableError,
 )
@@ -38,6 +41,9 @@ def test_data_frames_in_and_out(wine):
     assert list(as_pandas.columns) == list(wine.columns)
     np.testing.assert_array_equal(as_pandas.index, wine.index)
     np.testing.assert_array_equal(as_pandas, values)
+    back = coral.inverse_transform(as_pandas)
+    assert isinstance(back, pd.DataFrame)
+    pd.testing.assert_frame_equal(back, wine, rtol=1e-9)
     table = pl.from_pandas(wine)
     as_polars = CORAL(0.7).set_output(transform="polars").fit(table).transform(table)
     assert isinstance(as_polars, pl.DataFrame)
@@ -81,3 +87,24 @@ def test_clone_pickle_and_joblib(wine, tmp_path):
 def test_unknown_attributes_are_unknown():
     with pytest.raises(AttributeError, match="no attribute 'nothing_'"):
         _ = CORAL().nothing_
+
+
+def test_loadings_are_the_transformation_with_names(wine):
+    coral, names = CORAL(0.9).fit(wine), list(wine.columns)
+    frame = coral.loadings()
+    assert list(frame.index) == list(frame.columns) == list(coral.to_frame().index) == names
+    Z = (wine - wine.mean()) / wine.std()
+    np.testing.assert_allclose((Z @ frame).to_numpy(), coral.transform(wine))
+    np.testing.assert_array_equal(decorrelate(wine.corr(), 0.9).loadings().columns, names)
+    anchors = pd.DataFrame({"mean": 1 / 13, "first": np.eye(13)[0]}, index=names)
+    composites = CORAL(0.8, anchors=anchors).fit(wine).loadings()
+    assert (list(composites.index), list(composites.columns)) == (names, ["mean", "first"])
+
+
+def test_documented_attributes_are_declared():
+    section = inspect.getdoc(CORAL).split("Attributes\n")[1].split("Examples\n")[0]
+    documented = {
+        n for line in re.findall(r"^([\w, ]+) :", section, re.M) for n in line.split(", ")
+    }
+    assert documented
+    assert documented <= {*Fitting.__annotations__, *dir(CORAL)}

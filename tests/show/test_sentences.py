@@ -13,6 +13,7 @@ from skcoral.show import sentences
 PAIR = [[1.0, 0.6], [0.6, 1.0]]  # ρ★ = (√1.6 + √0.4) / 2
 STRONG = [[1.0, 0.8], [0.8, 1.0]]
 HEAVY = [[1.0, 0.9, 0.5], [0.9, 1.0, 0.6], [0.5, 0.6, 1.0]]
+CHAIN = 0.6 ** np.abs(np.subtract.outer(range(4), range(4)))
 COMPOSITES = [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
 
 
@@ -43,6 +44,11 @@ HELD = [
         ["largest", "at most 0.9", "nothing was changed"],
     ),
     (lambda: sentences.goal(maximize_fidelity(PAIR, 9.0, criterion="vif")), ["VIF exceeds 9"]),
+    (lambda: decorrelate(CHAIN, 0.97).summary(), ["with these floors has"]),
+    (
+        lambda: decorrelate(CHAIN, 0.97, support=[(0, 1), (1, 2), (2, 3)]).summary(),
+        ["floors and restrictions"],
+    ),
     (lambda: sentences.price(2.91931), ["2.919"]),
 ]
 
