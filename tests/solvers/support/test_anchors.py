@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +14,8 @@ from certificates import verifier
 from skcoral import CORAL, decorrelate
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.columns import column, proved_columns
-from skcoral.bounds.support import support_bound
-from skcoral.certificates import certificate_text, check, prove
-from skcoral.certificates.codec import checksum
-from skcoral.core.solution import Certificate
+from skcoral.certificates import certificate_text, check
 from skcoral.exceptions import (
-    CertificateError,
     InfeasibleError,
     InvalidArgumentError,
 )
@@ -81,7 +74,7 @@ def test_answers_are_feasible_and_checked(seed: int, criterion: str) -> None:
         assert not verifier.problems(json.loads(certificate_text(answer, R)), R)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_another_solver_finds_nothing_better(seed: int) -> None:
     R, B, mask = problem(seed + 100)
     rho = 0.9 * reaches(R, B, mask)
@@ -92,7 +85,7 @@ def test_another_solver_finds_nothing_better(seed: int) -> None:
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_full_support_restricts_nothing(seed: int, criterion: str) -> None:
     """Without zeros the problem is that of the composites' correlations, which is convex."""
     R, B, mask = problem(seed + 200)
@@ -201,7 +194,7 @@ def test_proved_floors_hold_and_lose_a_rounding_only(kind: str) -> None:
                 assert known.floors.upper[j] >= wanted - 1e-12
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_moments_bound_composites(seed: int, criterion: str, monkeypatch: Any) -> None:
     import skcoral.solvers.support.moment_admm as moment_admm
@@ -215,48 +208,6 @@ def test_moments_bound_composites(seed: int, criterion: str, monkeypatch: Any) -
     assert quick.lower_bound - 1e-9 <= better.lower_bound <= better.objective + 1e-12
     assert check(better, R).passed
     assert not verifier.problems(json.loads(certificate_text(better, R)), R)
-
-
-def proved() -> list[Any]:
-    """Answers with each kind of proof."""
-    out = []
-    for seed, criterion in product(range(12), CRITERIA):
-        matrix, B, mask = problem(seed)
-        rho = 0.95 * reaches(matrix, B, mask)
-        answer = decorrelate(matrix, rho, criterion=criterion, support=mask, anchors=B, n_starts=8)
-        if answer.lower_bound > 1e-3:
-            out.append((matrix, B, answer))
-    return out
-
-
-@pytest.mark.slow
-def test_forged_certificates_are_refused() -> None:
-    answers = proved()
-    kinds = {answer.certificate.info["bound"] for _, _, answer in answers}
-    assert {"lifted", "frame"} <= kinds
-    for R, B, answer in answers:
-        assert prove(answer, R).passed
-        honest = json.loads(certificate_text(answer, R))
-        lies: list[dict[str, Any]] = [
-            {"lower_bound": answer.lower_bound + 1e-4},
-            {"rho_min": {"$array": (answer.rho_min + 1e-3).tolist()}},
-            {"anchors": {"$array": (B + 0.1 * np.roll(B, 1, axis=0)).tolist()}},
-        ]
-        for lie in lies:
-            forged = json.loads(json.dumps(honest))
-            forged["content"]["result"].update(lie)
-            assert verifier.problems(resealed(forged), R)
-        wider = {**answer.certificate.arrays, "support": np.ones(B.shape)}
-        other = Certificate("support", wider, answer.certificate.info)
-        with contextlib.suppress(CertificateError):  # H need not be definite there
-            bound = support_bound(other, answer.rho_min, R, Floats(), B)
-            assert float(bound.lower) <= answer.lower_bound + 1e-9
-        assert not check(replace(answer, lower_bound=answer.lower_bound + 1e-4), R).passed
-        assert not check(replace(answer, anchors=B + 0.1 * np.roll(B, 1, axis=0)), R).passed
-
-
-def resealed(content: Any) -> Any:
-    return {**content, "checksum": checksum(content["content"])}
 
 
 @pytest.mark.filterwarnings("ignore:Values in x were outside bounds:RuntimeWarning")

@@ -127,13 +127,14 @@ def test_systems_too_large_to_factorise_have_the_same_bound(sparse_cases, monkey
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
-@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
-@pytest.mark.parametrize("rho", [0.9, 0.99])
+@pytest.mark.parametrize(
+    ("criterion", "rho"), [("squared", 0.9), ("squared", 0.99), ("worst", 0.99), ("absolute", 0.9)]
+)
 def test_reported_bounds_lie_below_the_semidefinite_ones_or_are_certified(
     sparse_cases, criterion, rho
 ):
     """A lifted bound cannot exceed Shor's relaxation; where that is tight, ours must meet it."""
-    for R, mask in sparse_cases[:2]:
+    for R, mask in sparse_cases[: 2 if criterion == "squared" else 1]:
         p = len(R)
         floors = np.full(p, rho)
         found = solve_support(R, floors, mask, criterion=criterion, n_starts=20)

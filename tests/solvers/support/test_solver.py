@@ -7,8 +7,6 @@ import pytest
 
 from skcoral import decorrelate
 from skcoral.certificates import check
-from skcoral.datasets import load_wine
-from skcoral.solvers.support import support_from_threshold
 
 from .certified import assert_feasible, by_slsqp, solve_support
 
@@ -113,7 +111,7 @@ def support_frontier(R, grid, mask, **options):
 @pytest.fixture(scope="module")
 def frontier(paper_system):
     R, mask = paper_system
-    grid = (0.0, 0.5, 0.85, 0.95, 0.99)
+    grid = (0.0, 0.5, 0.99)
     return dict(zip(grid, support_frontier(R, grid, mask), strict=True))
 
 
@@ -224,36 +222,3 @@ def test_the_result_tells_how_it_was_found(simulated):
     assert [c[0] for c in calls] == list(range(1, len(calls) + 1))
     assert min(c[1] for c in calls) == pytest.approx(result.objective, abs=1e-6)
     assert all(c[2] <= result.objective + 1e-9 for c in calls)
-
-
-@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
-def test_what_is_reported_is_what_the_certificate_proves(criterion):
-    R = np.asarray(load_wine().correlation)
-    answer = decorrelate(
-        R, 0.9, support=support_from_threshold(R, 0.3), criterion=criterion, n_starts=5
-    )
-    verdict = check(answer, R)
-    assert verdict.passed, verdict.problems
-    assert answer.lower_bound == verdict.lower
-
-
-def test_floors_of_one_have_no_finite_price_and_leave_the_support_as_asked():
-    R = np.asarray(load_wine().correlation)
-    mask = support_from_threshold(R, 0.3)
-    answer = decorrelate(R, 1.0, support=mask)
-    assert np.array_equal(answer.T, np.eye(13))
-    assert np.array_equal(answer.support, mask)
-    assert np.all(np.isinf(answer.prices[mask.sum(axis=0) > 1]))
-    assert np.all(answer.prices[mask.sum(axis=0) == 1] == 0)
-
-
-@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
-def test_unit_variances_to_full_accuracy_when_nearly_singular(criterion):
-    Q = np.linalg.qr(np.random.default_rng(3).normal(size=(8, 8)))[0]
-    A = Q @ np.diag(np.logspace(-8, 0, 8)) @ Q.T
-    R = A / np.sqrt(np.outer(np.diag(A), np.diag(A)))
-    R = 0.5 * (R + R.T)
-    np.fill_diagonal(R, 1.0)
-    answer = decorrelate(R, 0.0, support=np.abs(R) > 0.2, criterion=criterion)
-    verdict = check(answer, R)
-    assert verdict.passed, verdict.problems
