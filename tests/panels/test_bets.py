@@ -3,8 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.linalg as sla
-import scipy.optimize as so
 
 from skcoral import CORAL, decorrelate, threshold
 from skcoral.baselines import cholesky, pca, zca_cor
@@ -62,26 +60,6 @@ def test_extremes():
     nothing = effective_bets(sigma, np.zeros(5))
     assert nothing.variance == 0.0
     assert np.isnan(nothing.shares).all()
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_minimum_torsion_loses_the_least_on_average(seed):
-    R = factors(p=4, seed=seed).corr().to_numpy()
-    best = minimum_torsion(R)
-    assert np.allclose(best.T.T @ R @ best.T, np.eye(4), atol=1e-10)
-    values, V = np.linalg.eigh(R)
-    root = (V * np.sqrt(values)) @ V.T
-
-    def lost(x):
-        """Of all exact decorrelators ``R^{-1/2} Q``, with Q from the exponential of x."""
-        A = np.zeros((4, 4))
-        A[np.triu_indices(4, 1)] = x
-        return float(np.sum(1.0 - np.diag(root @ sla.expm(A - A.T)) ** 2))
-
-    starts = np.random.default_rng(seed).normal(scale=0.3, size=(4, 6))
-    least = min(so.minimize(lost, x, method="BFGS", options={"gtol": 1e-9}).fun for x in starts)
-    assert np.sum(1.0 - best.fidelity**2) == pytest.approx(least, abs=1e-8)
-    assert threshold(R).value >= best.min_fidelity - 1e-9  # what the common floor buys
 
 
 def test_portfolios_by_name():

@@ -5,7 +5,6 @@ import itertools
 import cvxpy as cp
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 import conic
 from skcoral import decorrelate, threshold
@@ -81,33 +80,3 @@ def test_tight_frames_are_not_the_only_extreme_points():
     assert found.lower == pytest.approx(best, abs=1e-6)
     assert found.upper == pytest.approx(problem.value, abs=1e-6)
     assert found.upper > found.lower + 0.08
-
-
-@pytest.mark.parametrize(("p", "r", "least"), [(3, 2, 1), (4, 2, 2), (5, 3, 2), (6, 2, 6)])
-def test_the_least_absolute_sum_is_that_of_repeated_vectors(p, r, least):
-    """For p ≤ 2r, and where r divides p, no descent from random vectors gets below it."""
-    repeated = np.eye(r)[:, np.arange(p) % r]
-    pairs = np.triu_indices(p, 1)
-    assert np.abs(repeated.T @ repeated)[pairs].sum() == least
-    assert least == max(p - r, (p * p / r - p) / 2)
-    rng = np.random.default_rng(p)
-
-    def total(x):
-        U = x.reshape(r, p)
-        U = U / np.linalg.norm(U, axis=0)
-        return np.abs(U.T @ U)[pairs].sum()
-
-    ends = [minimize(total, rng.normal(size=r * p), method="Powell").fun for _ in range(5)]
-    assert min(ends) > least - 1e-6
-
-
-def test_five_vectors_in_the_plane_stay_above_both_bounds():
-    pairs = np.triu_indices(5, 1)
-    turns = np.linspace(0, np.pi, 37)[:-1]
-    least = min(
-        np.abs(np.cos(np.subtract.outer(angles, angles)))[pairs].sum()
-        for rest in itertools.combinations_with_replacement(turns, 4)
-        for angles in [np.array([0.0, *rest])]
-    )
-    assert least == pytest.approx(4.0)
-    assert max(5 - 2, (25 / 2 - 5) / 2) == 3.75
