@@ -128,11 +128,6 @@ class Server:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/"
 
-    def cpu_seconds(self) -> float:
-        """Processor time that the server has used so far."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory, witness) -> Iterator[Server]:

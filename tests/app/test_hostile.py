@@ -96,25 +96,6 @@ def test_the_witness_detects_connections(witness, tmp_path):
     assert "192.0.2.1" in log.read_text()
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="reads processor time from /proc")
-def test_a_move_takes_little_server_time(server):
-    moves = 10
-
-    async def visit():
-        visitor = Visitor(server.port)
-        await asyncio.wait_for(visitor.open(), PATIENCE)
-        start = server.cpu_seconds()
-        for i in range(moves):
-            await asyncio.wait_for(visitor.move("Floor", round(0.9601 + 0.003 * i, 4)), PATIENCE)
-        used = server.cpu_seconds() - start
-        await visitor.close()
-        return used / moves
-
-    # Processor time of the whole server, so that other work on the machine does not count.
-    assert finish(visit()) < 0.5
-
-
 REMEMBERING = """
 import streamlit as st
 from skcoral.app.page import remember

@@ -149,28 +149,6 @@ def test_streamed_rows_give_the_same_figures(answer, skewed_csv, tmp_path, monke
             assert_same(told["measured"], figures(columns_of(skewed_csv)[0], columns_of(out)[0], w))
 
 
-def test_few_rows_of_noise_are_not_called_uncorrelated(main, answer, tmp_path):
-    """Shrinkage: the outputs in the file correlate, and the first sentence says so."""
-    X = np.random.default_rng(0).normal(size=(10, 15))
-    path, out = tmp_path / "few.csv", tmp_path / "out.csv"
-    names = [f"x{j}" for j in range(15)]
-    np.savetxt(path, X, fmt="%.17g", delimiter=",", header=",".join(names), comments="")
-    arguments = ["fit", path, "--rho-min", "0.9", "--covariance", "OAS", "-o", out]
-    status, told = answer(*arguments)
-    assert status == 0
-    after, _ = columns_of(out, names)
-    largest = np.abs(np.corrcoef(after.T) - np.eye(15)).max()
-    assert largest > 0.5
-    assert told["measured"]["largest_correlation"] == pytest.approx(largest, abs=1e-9)
-    assert told["measured"]["largest_vif"] is None  # infinite
-    status, text, _ = main(*arguments, "--force")
-    text = " ".join(text.split())
-    assert text.startswith(f"Largest correlation {np.abs(np.corrcoef(X.T) - np.eye(15)).max():.2f}")
-    assert f"→ {largest:.2f}, largest VIF ∞ → ∞" in text
-    assert text.index("→") < text.index("OAS estimates") < text.index("uncorrelated")
-    assert "Certified for these" not in text
-
-
 @pytest.mark.parametrize("command", ["fit", "threshold", "inspect", "frontier"])
 def test_every_answer_about_weighted_rows_says_so(main, skewed_csv, tmp_path, command):
     page = tmp_path / "r.html"
