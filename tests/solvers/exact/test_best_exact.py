@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import conic
+import problems
 from skcoral import decorrelate, threshold
 from skcoral.certificates import check, prove
 from skcoral.datasets import load_wine
@@ -30,7 +31,7 @@ def test_is_zca_cor_where_that_meets_the_floors(ugly: np.ndarray) -> None:
     assert np.abs(answer.weights - 1).max() < 1e-6
 
 
-@pytest.mark.parametrize("margin", [0.3, 0.05, 1e-2, 1e-4, 1e-6, 1e-8])
+@pytest.mark.parametrize("margin", [0.3, 1e-2, 1e-5, 1e-8])
 def test_floors_are_met_and_the_mean_is_certified(ugly: np.ndarray, margin: float) -> None:
     floor = max(threshold(ugly).value - margin, 0.0)
     answer = decorrelate(ugly, floor)
@@ -43,11 +44,11 @@ def test_floors_are_met_and_the_mean_is_certified(ugly: np.ndarray, margin: floa
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_against_a_semidefinite_solver(small_factor_model, seed: int) -> None:
+def test_against_a_semidefinite_solver(seed: int) -> None:
     """The same maximum over the ball ‖W‖ ≤ 1, by an independent program."""
     cp = pytest.importorskip("cvxpy")
     rng = np.random.default_rng(seed)
-    R = small_factor_model(rng)
+    R = problems.factor(rng, int(rng.integers(3, 7)))
     p = len(R)
     floors = threshold(R).value * rng.uniform(0.7, 1.0, p)
     root = np.linalg.cholesky(R)

@@ -7,6 +7,7 @@ import pytest
 from sklearn import datasets as sk
 
 import conic
+import problems
 from skcoral import decorrelate, threshold
 from skcoral.certificates import check
 from skcoral.certificates.certify import certify_threshold
@@ -52,10 +53,10 @@ def test_the_papers_thresholds(R: np.ndarray, printed: float) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_against_a_semidefinite_solver(small_factor_model, seed: int) -> None:
+def test_against_a_semidefinite_solver(seed: int) -> None:
     cp = pytest.importorskip("cvxpy")
     rng = np.random.default_rng(seed)
-    R = small_factor_model(rng)
+    R = problems.factor(rng, int(rng.integers(3, 7)))
     p = len(R)
     root = np.linalg.cholesky(R).T
     weights = cp.Variable(p, nonneg=True)
