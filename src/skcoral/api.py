@@ -248,7 +248,9 @@ def decorrelate(
         assert floors is not None  # "as high as possible" is always within reach
         from skcoral.solvers.tradeoff import solve_tradeoff
 
-        answer = solve_tradeoff(matrix.on_device, floors, settings, refused=answer)
+        refused: list[Any] = [answer]  # large matrices, which the solver takes out of the list
+        answer = None
+        answer = solve_tradeoff(matrix.on_device, floors, settings, refused=refused)
     return certify(problem, answer)
 
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from skcoral.core.arrays import Array, diagonal, inner, library, plus_diagonal, to_host
+from skcoral.core.arrays import Array, Index, diagonal, inner, library, plus_diagonal, to_host
 
 Criterion = Literal["squared", "worst", "absolute"]
 #: What each criterion adds up, for sentences.
@@ -43,6 +43,12 @@ def pair_matrix(pair_weights: Array | None, p: int) -> Array:
     return off(np.ones((p, p)) if pair_weights is None else np.asarray(pair_weights, np.float64))
 
 
+def weights_among(pair_weights: Array | None, members: Index) -> Array:
+    """The same for some of the variables."""
+    chosen = None if pair_weights is None else pair_weights[np.ix_(members, members)]
+    return pair_matrix(chosen, len(members))
+
+
 def value(criterion: Criterion, G: Any, omega: Any = None) -> float:
     """Evaluate the criterion on the correlation matrix ``G`` of the outputs.
 
@@ -53,10 +59,10 @@ def value(criterion: Criterion, G: Any, omega: Any = None) -> float:
     >>> value("worst", np.array([[1.0, -0.6], [-0.6, 1.0]]))
     0.6
     """
-    omega = pair_matrix(None, len(G)) if omega is None else omega
+    weighted = plus_diagonal(1.0 * G, -diagonal(G)) if omega is None else omega * G
     if criterion == "squared":
-        return 0.5 * inner(omega * G, G)
-    size = abs(omega * G)
+        return 0.5 * inner(weighted, G)
+    size = abs(weighted)
     xp = library(size)
     return float(xp.max(size)) if criterion == "worst" else 0.5 * float(xp.sum(size))
 

@@ -47,7 +47,7 @@ def lifted_dual(
             refused = solve_exact(R, floors, settings)
             if isinstance(refused, Solution):
                 continue
-            solved = solve_floors(R, floors, settings, refused=refused, bound_only=True)
+            solved = solve_floors(R, floors, settings, refused=[refused], bound_only=True)
         except (ArithmeticError, ValueError, RuntimeError):  # no digits left at this shrinkage
             continue
         finite = np.isfinite(solved.lam).all() and np.isfinite(solved.H).all()

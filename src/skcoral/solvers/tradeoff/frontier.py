@@ -105,7 +105,7 @@ class Path:
                     self.settings,
                     near=self._neighbour(rho) if rho < 1 else None,
                     rough=self.rough,
-                    refused=self.threshold,
+                    refused=[self.threshold],
                 )
             self.nodes[rho] = Node(rho, solved, float(np.sum(solved.prices(floors))))
             if self.callback is not None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from skcoral.core import criteria
 from skcoral.core.arrays import (
     Array,
     Index,
@@ -43,7 +44,7 @@ _START = 0.1  # products at its start
 def break_ties(
     R: Any,
     floors: Array,
-    omega: Array,
+    omega: Array | None,
     members: Index,
     T: Any,
     worst: float,
@@ -69,7 +70,7 @@ def break_ties(
     bounds = np.concatenate([np.ones(held), floors[others]])
     live = ~np.eye(p, dtype=bool)
     live[:held, :held] = False
-    weights = omega[np.ix_(every, every)]
+    weights = criteria.weights_among(omega, every)
     counts = live & (weights > 0)
     problem = Problem(sources, bounds, live)
     model: PairModel

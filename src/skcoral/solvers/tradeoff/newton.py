@@ -115,7 +115,7 @@ class Refined:
 
 def refine(
     problem: Problem,
-    H: Any,
+    at: list[Any],
     model: Quadratic,
     *,
     goal: float,
@@ -123,13 +123,14 @@ def refine(
     hold: bool = False,
     report: Callable[[Stationary], object] | None = None,
 ) -> Refined | None:
-    """Solve for floors that all bind, to a residual of ``goal``; None if ``H`` is too far.
+    """Solve for floors that all bind, to a residual of ``goal``; None if H is too far.
 
+    It begins at the last H of ``at``, which is not kept.
     Stops early at floors that do not bind: their multipliers become negative, or would if a step
     were not cut short by the boundary of the domain. With ``hold``, for floors of which some are
     known to bind, shorter steps that keep all multipliers positive are preferred.
     """
-    point = evaluate(problem, H, model)
+    point = evaluate(problem, at.pop(), model)
     if point is None:
         return None
     size, steps = problem.p**0.5, 0
@@ -207,11 +208,11 @@ def _line_search(
     return longest
 
 
-def entry(problem: Problem, model: Quadratic, exact: BestExact | ExactThreshold) -> Any:
-    """Return the H of the better bound; None if neither has positive multipliers throughout."""
+def entry(problem: Problem, model: Quadratic, exact: BestExact | ExactThreshold) -> list[Any]:
+    """Return the H of the better bound; empty if neither has positive multipliers throughout."""
     points = [_turned(problem, model, exact), _refuted(problem, model, exact)]
     known = [at for at in points if at is not None and float(library(at.lam).min(at.lam)) > 0.0]
-    return max(known, key=lambda at: at.value).H if known else None
+    return [max(known, key=lambda at: at.value).H] if known else []
 
 
 def _turned(

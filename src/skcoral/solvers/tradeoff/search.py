@@ -85,12 +85,14 @@ _UNNOTICED = 2e9  # multiply-adds, a fraction of a second, that may be spent on 
 
 
 class Search:
-    """One problem; its weights ``omega`` are divided by the largest, ``top``.
+    """One problem; its weights ``omega``, None if equal, are divided by the largest, ``top``.
 
     ``problem`` is that of the ``active`` variables, those with a pair that counts; the others are
-    left to the tie-break from the beginning. ``exact`` is an exact decorrelator of all variables
-    that is known, and a ``rough`` search ends as soon as the gap is within the tolerance. One for
+    left to the tie-break from the beginning. ``exact`` has an exact decorrelator of all variables
+    if one is known, and a ``rough`` search ends as soon as the gap is within the tolerance. One for
     the bound alone (``bound_only``) has the outputs that it suggests, and breaks no ties.
+
+    Large matrices that are needed once are handed on in lists, and taken out of them.
     """
 
     def __init__(
@@ -99,33 +101,32 @@ class Search:
         floors: Array,
         settings: Settings,
         *,
-        exact: BestExact | ExactThreshold | None = None,
+        exact: list[BestExact | ExactThreshold],
         rough: bool = False,
         bound_only: bool = False,
     ) -> None:
         omega = criteria.pair_matrix(settings.pair_weights, len(floors))
         self.top = float(omega.max(initial=0.0)) or 1.0
-        self.R, self.floors, self.omega = R, floors, omega / self.top
+        self.R, self.floors = R, floors
         self.criterion, self.callback = settings.criterion, settings.callback
         self.tol, self.exact, self.p = settings.tol, exact, len(floors)
         self.rough, self.bound_only = rough, bound_only
         self.allowance = Allowance(settings.max_iter)
         own, positive = np.eye(len(floors), dtype=bool), floors > 0
         live = (omega > 0) & np.outer(positive, positive)
-        self.even = bool(np.all(self.omega + own == 1.0))
+        even = bool(np.all(omega / self.top + own == 1.0))
+        self.omega = None if even else omega / self.top
         # Whether idle outputs are uncorrelated with all others at every optimum.
         every = bool(np.all(live | own | ~np.outer(positive, positive)))
         self.separable = self.criterion == "squared" and every
         self.active = np.flatnonzero(live.any(axis=0))
         whole = len(self.active) == len(floors)
-        among = np.ix_(self.active, self.active)
-        self.inner_omega = self.omega if whole else self.omega[among]
         # Floors this close to one leave an interior that rounding fills.
         solved_floors = np.where(floors > CLOSE, 1.0, floors)
         self.problem = Problem(
             R if whole else submatrix(R, self.active, self.active),
             solved_floors[self.active],
-            self.inner_omega > 0,
+            criteria.weights_among(self.omega, self.active) > 0,
         )
 
     def run(self) -> Solved:
@@ -135,20 +136,24 @@ class Search:
             # Outputs are sources. The bound tends to the objective as the multipliers grow, λ = s
             # and H = s I + K with K a subgradient of the criterion. What grows is added at the end.
             K = criteria.subgradient(
-                np.asarray(to_host(problem.R)), self.criterion, self.inner_omega
+                np.asarray(to_host(problem.R)),
+                self.criterion,
+                criteria.weights_among(self.omega, self.active),
             )
             dual = with_fixed(self.active, np.zeros(problem.p), K, problem.fixed)
             T = in_rows(identity(problem.p, self.R), self.active, self.p)
             return self.finish(self._completed(dual, T))
-        if self.criterion == "squared" and not problem.any_fixed:
-            exact = self.exact if problem.p == len(self.floors) else None
-            exact = exact or best_exact(problem.R, problem.floor_values)
-            every = np.arange(problem.p)
-            H = entry(problem, self._squares(problem, every), exact)
-            entered = None if H is None else self._newton(H, every)
-            if entered is not None:
-                return entered
-        return self._path()
+        entered = self._newton(self._entry(), np.arange(problem.p))
+        return self._path() if entered is None else entered
+
+    def _entry(self) -> list[Any]:
+        """H for the squares, from an exact decorrelator; empty if there is none."""
+        problem, exact = self.problem, self.exact.pop() if self.exact else None
+        if self.criterion != "squared" or problem.any_fixed:
+            return []
+        if exact is None or problem.p < self.p:
+            exact = best_exact(problem.R, problem.floor_values)
+        return entry(problem, self._squares(problem, np.arange(problem.p)), exact)
 
     def from_neighbour(self, H: Array, binding: NDArray[np.bool_]) -> Solved | None:
         """Newton's method from the H of a neighbouring problem; None if it is too far."""
@@ -156,27 +161,27 @@ class Search:
             return None
         keep = np.flatnonzero(binding[self.active])
         members = self.active[keep]
-        return self._newton(to_device(H[np.ix_(members, members)] / self.top, self.R), keep)
+        return self._newton([to_device(H[np.ix_(members, members)] / self.top, self.R)], keep)
 
-    def _newton(self, H: Any, keep: Index) -> Solved | None:
-        """Newton's method for the floors ``keep`` from their ``H``; None if it does not arrive."""
+    def _newton(self, at: list[Any], keep: Index) -> Solved | None:
+        """Newton's method for the floors ``keep`` from their H; None if it does not arrive."""
         try:
-            return self._newton_steps(H, keep)
+            return self._newton_steps(at, keep)
         except sla.LinAlgError:
             return None  # floors that are guessed wrongly leave matrices singular to rounding
 
-    def _newton_steps(self, H: Any, keep: Index) -> Solved | None:
+    def _newton_steps(self, at: list[Any], keep: Index) -> Solved | None:
         problem, joined = self.problem, False
         until = self.allowance.spent_steps + self.allowance.steps // _NEWTON_SHARE
         # Once for which floors bind, then for the answer.
         goals = [_PASSING, _ROUGH, _ACCURATE] if self.rough else [_PASSING, _ACCURATE]
         level = 0
-        while len(keep) and self.allowance.spent_steps < until:
+        while at and len(keep) and self.allowance.spent_steps < until:
             sub = problem.restricted(keep) if len(keep) < problem.p else problem
             members = self.active[keep]
             found = refine(
                 sub,
-                H,
+                at,
                 self._squares(sub, keep),
                 goal=goals[level],
                 max_iter=max(self.allowance.steps - self.allowance.spent_steps, 1),
@@ -186,29 +191,33 @@ class Search:
             if found is None:
                 return None
             self.allowance.spent_steps += found.n_iter
-            H, on = found.H, np.flatnonzero(~found.idle)
+            on = np.flatnonzero(~found.idle)
             if len(on) < len(keep):  # floors that seem idle leave
-                keep, H, level = keep[on], submatrix(H, on, on), 0
-                continue
-            T, dual = dual_of(found, members, sub)
-            if level == 0:  # those that the completion of the others misses join again
+                at, keep, level = [submatrix(found.H, on, on)], keep[on], 0
+            elif level == 0:  # those that the completion of the others misses join again
                 joins = np.setdiff1d(self._enlarged(keep), keep)
                 if len(joins):
-                    joined = True
-                    stiffness = self._squares(problem, np.arange(problem.p)).stiffness
-                    H = with_joined(problem, stiffness, keep, dual.H, T, joins)
+                    at, joined = [self._with_joined(sub, found, keep, joins)], True
                     keep = np.union1d(keep, joins)
-                    H = submatrix(H, keep, keep)
                 else:
-                    level = 1
-                continue
-            candidate = complete(self.R, self.floors, T, dual)
-            if not candidate.complete:
-                return None
-            solved, level = self.finish(candidate), level + 1
-            if level == len(goals) or solved.gap <= self.tol * max(1.0, solved.objective):
-                return solved if solved.certified else None
+                    at, level = [found.H], 1
+            else:
+                candidate = complete(self.R, self.floors, *dual_of(found, members, sub))
+                if not candidate.complete:
+                    return None
+                solved, at, level = self.finish(candidate), [found.H], level + 1
+                if level == len(goals) or solved.gap <= self.tol * max(1.0, solved.objective):
+                    return solved if solved.certified else None
+            del found  # large matrices
         return None
+
+    def _with_joined(self, sub: Problem, found: Refined, keep: Index, joins: Index) -> Any:
+        """H of the floors ``keep``, whose problem is ``sub``, and of those that join."""
+        T, dual = dual_of(found, self.active[keep], sub)
+        stiffness = self._squares(self.problem, np.arange(self.problem.p)).stiffness
+        H = with_joined(self.problem, stiffness, keep, dual.H, T, joins)
+        every = np.union1d(keep, joins)
+        return submatrix(H, every, every)
 
     def _enlarged(self, keep: Index) -> Index:
         """The floors ``keep`` and those that have to bind beside them."""
@@ -223,7 +232,7 @@ class Search:
         The outputs with a price are the columns of T there, whatever variables they are made of.
         """
         problem = self.problem
-        at = [start(problem, self.criterion, self.inner_omega)]
+        at = [start(problem, self.criterion, criteria.weights_among(self.omega, self.active))]
         if self.criterion != "squared" and problem.p > _LARGE:
             at = [self._follow(at, _FAR).state]
         best: Solved | None = None
@@ -233,7 +242,7 @@ class Search:
             if share == _EARLY:
                 guess = binding_floors(problem, state, self._size(problem.gram(state.T)))
                 keep = self._enlarged(np.flatnonzero(guess))
-                solved = self._newton(submatrix(state.H, keep, keep), keep)
+                solved = self._newton([submatrix(state.H, keep, keep)], keep)
                 if solved is not None:
                     return solved
                 at = [state]
@@ -270,15 +279,20 @@ class Search:
 
     def _size(self, G: Any) -> float:
         """About the objective at ``TᵀRT``, or where that is smaller, what counts as zero."""
-        omega = self.problem.pairs if self.even else to_device(self.inner_omega, self.R)
-        value = criteria.value(self.criterion, G, omega)
+        value = criteria.value(self.criterion, G, self._weights(self.active))
         return max(value, 1e-3 * self.tol / self.top, 1e-14)
+
+    def _weights(self, members: Index) -> Any:
+        """The weights of the pairs of some variables, where R lies; None if they are equal."""
+        if self.omega is None:
+            return None
+        return to_device(criteria.weights_among(self.omega, members), self.R)
 
     def _squares(self, problem: Problem, keep: Index) -> Quadratic:
         """The model of ``keep``, whose problem it is."""
-        if self.even:
+        if self.omega is None:
             return Quadratic(problem.pairs)
-        weights = self.inner_omega[np.ix_(keep, keep)]
+        weights = criteria.weights_among(self.omega, self.active[keep])
         stiffness = np.where(weights > 0, 1.0 / np.where(weights > 0, weights, 1.0), 0.0)
         return Quadratic(to_device(stiffness, self.R))
 
@@ -314,7 +328,8 @@ class Search:
         worst = 0.0
         if self.criterion == "worst" and len(dual.members):
             G = np.asarray(to_host(T.T @ self.R @ T))
-            worst = criteria.value("worst", G, self.omega[np.ix_(dual.members, dual.members)])
+            omega = criteria.weights_among(self.omega, dual.members)
+            worst = criteria.value("worst", G, omega)
         try:
             found = break_ties(
                 self.R, self.floors, self.omega, dual.members, T, worst, self.allowance
@@ -330,16 +345,15 @@ class Search:
         """Make the candidate feasible to the last digit, and evaluate both bounds."""
         T, H = to_device(candidate.T, self.R), to_device(candidate.H, self.R)
         lam = np.maximum(candidate.lam, 0.0)
-        if self.criterion != "squared" or not self.even:
+        if self.criterion != "squared" or self.omega is not None:
             H = to_device(criteria.admissible(self.criterion, to_host(H), self.omega), self.R)
         if np.any((self.floors > CLOSE) & (self.floors < 1.0)):
             near = near_sources(to_host(self.R), to_host(T), to_host(H), self.floors, lam)
             T, lam, H = near
             T, H = to_device(T, self.R), to_device(H, self.R)
         T = make_feasible(self.R, T, self.floors, candidate.binding)
-        G = correlation_of(self.R, T, precise=not self.even)
+        G = correlation_of(self.R, T, precise=self.omega is not None)
         lam, H = lifted(lam, H, self.floors)
-        omega = None if self.even else self.omega
         if cholesky_or_none(H) is None:
             # Rounding has spoiled the dual point; no criterion is negative.
             lam, H = 0.0 * lam, 1e-16 * identity(len(lam), self.R)
@@ -349,13 +363,13 @@ class Search:
             H,
             self.floors,
             self.criterion,
-            omega,
+            self.omega,
             X=T,
             fidelity=fidelity,
             defect=plus_diagonal(1.0 * G, -1.0),
             R=self.R,
         )
-        value = criteria.value(self.criterion, G, to_device(self.omega, self.R))
+        value = criteria.value(self.criterion, G, self._weights(np.arange(self.p)))
         return Solved(
             T=np.asarray(to_host(T)),
             G=np.asarray(to_host(G)),
@@ -391,7 +405,11 @@ def dual_of(
 
 
 def solve_tradeoff(
-    R: Any, floors: Array, settings: Settings, *, refused: BestExact | None = None
+    R: Any,
+    floors: Array,
+    settings: Settings,
+    *,
+    refused: list[BestExact | ExactThreshold] | None = None,
 ) -> Solution:
     """Least residual correlation for floors that exact decorrelation cannot meet.
 
@@ -415,7 +433,7 @@ def solve_from_neighbour(
         return None
     if not pairs_count(floors, settings):
         return None
-    search = Search(R, floors, settings)
+    search = Search(R, floors, settings, exact=[])
     solved = search.from_neighbour(arrays["H"], arrays["multipliers"] > 0)
     if solved is None or not solved.lower_bound > 0.0:
         return None
@@ -430,7 +448,7 @@ def solve_floors(
     near: tuple[Array, NDArray[np.bool_]] | None = None,
     rough: bool = False,
     bound_only: bool = False,
-    refused: BestExact | ExactThreshold | None = None,
+    refused: list[BestExact | ExactThreshold] | None = None,
 ) -> Solved:
     """Solve, perhaps from ``near``, the H and the binding floors of a neighbouring problem.
 
@@ -447,7 +465,7 @@ def solve_floors(
             lam=np.zeros(p),
             H=1e-15 * np.eye(p),
         )
-    search = Search(R, floors, settings, exact=refused, rough=rough, bound_only=bound_only)
+    search = Search(R, floors, settings, exact=refused or [], rough=rough, bound_only=bound_only)
     warm = None
     if near is not None and settings.criterion == "squared":
         warm = search.from_neighbour(*near)
