@@ -153,7 +153,9 @@ def plus_diagonal(A: Any, values: Any, *, first: int = 0) -> Any:
 
 def symmetric(A: Any) -> Any:
     """``½ (A + Aᵀ)``, symmetric to the last bit."""
-    return 0.5 * (A + A.T)
+    total = A + A.T
+    total *= 0.5
+    return total
 
 
 def scaled(A: Any, d: Array) -> Any:

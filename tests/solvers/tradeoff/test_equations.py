@@ -46,12 +46,12 @@ def test_iterated_equations_have_the_solution_of_the_formed_ones(
         point = _Point(problem, a_state(problem, criterion, omega, steps))
         at = point.linearised()
         model = point.state.model
-        response = model.respond(point.state.H, point.stiffness, model.goals(0.1 * point.mu))
+        lever = model.lever(point.state.H, point.stiffness, model.goals(0.1 * point.mu))
         right = symmetric(rng, 7) * problem.live
         missing = rng.normal(size=7)
         formed, iterated = FormedEquations(at), IteratedEquations(at, accuracy=1e-12, careful=False)
-        V, scalar = formed.solve(right, missing, response)
-        W, other = iterated.solve(right, missing, response)
+        V, scalar = formed.solve(right, missing, lever)
+        W, other = iterated.solve(right, missing, lever)
         size = np.abs(V).max()
         np.testing.assert_allclose(W, V, atol=1e-6 * size)
         assert other == pytest.approx(scalar, abs=1e-6 * max(abs(scalar), size))
@@ -72,9 +72,9 @@ def test_curvature_of_soft_changes_is_known_in_closed_form(random_correlation, c
     problem, omega = problem_of(rng, random_correlation, p, 4, ones=ones)
     state = a_state(problem, criterion, omega, 3)
     # Put T and P on the path of this H, and the floors where they have to be.
-    B = np.linalg.inv(state.H * problem.block + problem.held) * problem.block
+    B = np.linalg.inv(problem.with_held(state.H * problem.block)) * problem.block
     across = state.H * (1 - problem.free)[:, None] * problem.free[None, :]
-    T = state.lam[:, None] * B - across @ B + problem.held
+    T = problem.with_held(state.lam[:, None] * B - across @ B)
     tau = 0.01
     on_path = State(state.H, state.lam, state.z, T, tau * B, state.model)
     at = _Point(problem, on_path).linearised()
@@ -146,15 +146,15 @@ def test_pair_models_linearise_their_own_conditions(corrected):
         less = tuple(1e-4 * corrected * symmetric(rng, p) for _ in range(2))
         goals = tuple(0.5 * tau - second_order for second_order in less)
         stiffness = model.stiffness
-        response = model.respond(H, stiffness, goals)
+        lever = model.lever(H, stiffness, goals)
         scalar = 0.0
-        if response.lever is not None:
-            scalar = -(response.constant + np.sum(response.lever * V)) / response.bend
-        direction = model.direction(V, scalar, stiffness, response, goals)
+        if lever is not None:
+            scalar = -(lever.constant + np.sum(lever.pull * V)) / lever.bend
+        direction = model.direction(H, V, stiffness, goals, lever, scalar)
         moved = model.moved(direction, 1.0)
-        expected = response.target + stiffness * V
-        if response.lever is not None:
-            expected = expected + response.lever * scalar
+        expected = model.target(H, stiffness, goals) + stiffness * V
+        if lever is not None:
+            expected = expected + lever.pull * scalar
         off = ~np.eye(p, dtype=bool)
         np.testing.assert_allclose(moved.residual(H + V)[off], expected[off], atol=1e-12)
         first, second = (0.5 * tau - goal for goal in model.goals(tau, direction, 1.0))
@@ -210,7 +210,7 @@ def test_the_second_order_term_of_a_step_is_taken_into_account(random_correlatio
     state = start_from(problem, model, 0.5)
     point = _Point(problem, state)
     direction = point.direction(FormedEquations(point.linearised()), point.target(0.4))
-    moved = point.moved(direction, 0.25, curved=True)
+    moved = direction.moved(state, 0.25, curved=True)
     before = (point.residual - model.residual(state.H))[live]
     after = (problem.gram(moved.T) + moved.P - np.eye(p) - model.residual(moved.H))[live]
     np.testing.assert_allclose(after, 0.75 * before, atol=1e-12)

@@ -1,6 +1,6 @@
 """The Newton equations of the trade-off, reduced to the change ``V`` of the symmetric matrix H.
 
-    G' V B + B V G' - 2 sym(Cᵀ D_dλ B) + stiffness ∘ V + lever · dδ = right side,
+    G' V B + B V G' - 2 sym(Cᵀ D_dλ B) + stiffness ∘ V + pull · dδ = right side,
     K dλ = diag(C V B) + missing,        K = R∘B + barrier,
 
 with ``B = H⁻¹``, ``C = RT``, ``G' = TᵀRT + ½P``. Small systems are formed and factorised; larger
@@ -44,7 +44,7 @@ from skcoral.core.arrays import (
     symmetric,
 )
 from skcoral.core.linalg import conjugate_gradient
-from skcoral.solvers.tradeoff.points import Problem, Response
+from skcoral.solvers.tradeoff.points import Lever, Problem
 
 FORMED = 24  # up to this many variables the equations are formed
 
@@ -134,16 +134,16 @@ class FormedEquations:
         return np.asarray(sla.lapack.dpotrs(self.multiplier_factor, right, lower=1)[0])
 
     def solve(
-        self, right: Array, missing: Array, response: Response | None = None
+        self, right: Array, missing: Array, lever: Lever | None = None
     ) -> tuple[Array, float]:
         """Solve for ``dH`` and the scalar of the criterion (0 if it has none)."""
         lam = sla.lapack.dpotrs(self.multiplier_factor, missing * self.free, lower=1)[0]
         b = self._flatten(right) + 2.0 * (self.J.T @ lam)
-        if response is None or response.lever is None:
+        if lever is None:
             return self._unflatten(self._solve(b)), 0.0
-        lever = self._flatten(response.lever)
-        x, y = self._solve(b), self._solve(lever)
-        scalar = -(response.constant + float(lever @ x)) / (response.bend - float(lever @ y))
+        pull = self._flatten(lever.pull)
+        x, y = self._solve(b), self._solve(pull)
+        scalar = -(lever.constant + float(pull @ x)) / (lever.bend - float(pull @ y))
         return self._unflatten(x - scalar * y), scalar
 
     def _solve(self, b: Array) -> Array:
@@ -282,25 +282,21 @@ class IteratedEquations:
         fine += coarse
         return fine
 
-    def solve(
-        self, right: Any, missing: Any, response: Response | None = None
-    ) -> tuple[Any, float]:
+    def solve(self, right: Any, missing: Any, lever: Lever | None = None) -> tuple[Any, float]:
         """Solve for ``dH`` and the scalar of the criterion, iterating from the last solution.
 
         That is overwritten.
         """
         right = self._without_multipliers(right, missing)
-        lever = None if response is None else response.lever
         if lever is not None and self.by_lever is None:
-            self.by_lever = self._iterate(1.0 * lever, rtol=min(self.accuracy, _LEVER))
+            self.by_lever = self._iterate(1.0 * lever.pull, rtol=min(self.accuracy, _LEVER))
         within = _SLACK if self.careful or lever is not None else float("inf")
         V = self._iterate(right, rtol=self.accuracy, within=within, start=self.last)
         self.last = V
-        if response is None or lever is None:
+        if lever is None:
             return V, 0.0
-        scalar = -(response.constant + inner(lever, V)) / (
-            response.bend - inner(lever, self.by_lever)
-        )
+        bend = lever.bend - inner(lever.pull, self.by_lever)
+        scalar = -(lever.constant + inner(lever.pull, V)) / bend
         return V - scalar * self.by_lever, scalar
 
     @property

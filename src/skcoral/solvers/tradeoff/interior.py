@@ -47,7 +47,6 @@ from skcoral.solvers.tradeoff.points import (
     PairModel,
     Problem,
     Quadratic,
-    Response,
     State,
 )
 
@@ -101,6 +100,24 @@ class _Direction(State):
     model: Any
     second: Any
     longest: float
+
+    def moved(self, s: State, length: float, *, curved: bool) -> State:
+        """Return the state after a step."""
+        return State(
+            H=s.H + length * self.H,
+            lam=s.lam + length * self.lam,
+            z=s.z + length * self.z,
+            T=s.T + length * self.T,
+            P=self.moved_P(s, length, curved=curved),
+            model=s.model.moved(self.model, length),
+        )
+
+    def moved_P(self, s: State, length: float, *, curved: bool) -> Any:
+        """P after a step; ``curved`` if it takes the second-order term."""
+        P = s.P + length * self.P
+        if curved:
+            P -= length**2 * self.second
+        return symmetric(P)
 
 
 @dataclass(frozen=True)
@@ -180,26 +197,29 @@ class _Point:
         self, tau: float, predicted: _Direction | None = None, share: float = 0.0
     ) -> _Target:
         """Aim at τ, less a ``share`` of the second-order terms of a predicted step."""
-        state, B = self.state, self.B
-        T, P = self.problem.outputs(state.H, B, state.lam) - state.T, tau * B - state.P
-        if predicted is None:
-            return _Target(T, P, tau, state.model.goals(tau))
-        VB = share * (predicted.H @ B)
-        T -= predicted.T @ VB
-        P += share * predicted.second - symmetric(predicted.P @ VB)
-        product = tau - share * predicted.lam * predicted.z
-        return _Target(T, P, product, state.model.goals(tau, predicted.model, share))
+        state, B, product = self.state, self.B, tau
+        change = None if predicted is None else predicted.model
+        goals = state.model.goals(tau, change, share)
+        T = self.problem.outputs(state.H, B, state.lam) - state.T
+        P = tau * B - state.P
+        if predicted is not None:
+            VB = share * (predicted.H @ B)
+            T -= predicted.T @ VB
+            P -= symmetric(predicted.P @ VB)
+            P += share * predicted.second
+            product = tau - share * predicted.lam * predicted.z
+        return _Target(T, P, product, goals)
 
     def direction(self, system: Equations, target: _Target) -> _Direction:
         """Newton direction towards the target, whose matrices are overwritten."""
         problem, state, B = self.problem, self.state, self.B
         free, lam = problem.free, state.lam + (1.0 - problem.free)
-        response = state.model.respond(state.H, self.stiffness, target.goals)
+        lever = state.model.lever(state.H, self.stiffness, target.goals)
         missing = problem.floors + 0.5 * target.product / lam - self.fidelity
         missing = (missing - row_products(problem.R, target.T.T)) * free
-        V, scalar = system.solve(self._right(target, response), missing, response)
-        model: Any = state.model.direction(V, scalar, self.stiffness, response, target.goals)
-        del response
+        V, scalar = system.solve(self._right(target), missing, lever)
+        model: Any = state.model.direction(state.H, V, self.stiffness, target.goals, lever, scalar)
+        del lever  # as large as H
         d_lam = system.multipliers(V, missing) * free
         d_z = ((target.product - state.z * d_lam) / lam - state.z) * free
         ratio = max(largest_ratio(-d_lam, lam), largest_ratio(-d_z, state.z))
@@ -211,29 +231,13 @@ class _Point:
         W = problem.root.T @ d_T
         return _Direction(V, d_lam, d_z, d_T, d_P, model, W.T @ W, longest)
 
-    def _right(self, target: _Target, response: Response) -> Any:
+    def _right(self, target: _Target) -> Any:
         """What is missing in the equations of the pairs and variances where H stays."""
         right = self.residual + target.P
         right += 2.0 * symmetric(self.C.T @ target.T)
-        right -= response.target
+        right -= self.state.model.target(self.state.H, self.stiffness, target.goals)
         right *= self.problem.live
         return right
-
-    def moved(self, direction: _Direction, length: float, *, curved: bool) -> State:
-        """Return the state after a step."""
-        s, d = self.state, direction
-        return State(
-            H=s.H + length * d.H,
-            lam=s.lam + length * d.lam,
-            z=s.z + length * d.z,
-            T=s.T + length * d.T,
-            P=self._moved_P(direction, length, curved=curved),
-            model=s.model.moved(d.model, length),
-        )
-
-    def _moved_P(self, d: _Direction, length: float, *, curved: bool = True) -> Any:
-        P = self.state.P + length * d.P
-        return symmetric(P - length**2 * d.second if curved else P)
 
     def step_length(self, d: _Direction, margin: float, *, curved: bool = True) -> float:
         """Longest step, at most one, that stays a ``margin`` away from the boundary; 0 if none."""
@@ -244,7 +248,7 @@ class _Point:
             beyond = length / margin
             if (
                 definite(self.state.H + beyond * d.H) is not None
-                and definite(self._moved_P(d, beyond, curved=curved)) is not None
+                and definite(d.moved_P(self.state, beyond, curved=curved)) is not None
             ):
                 return length
         return 0.0
@@ -338,9 +342,9 @@ def follow(
         if length == 0.0:
             return here
         allowance.charge(system.work + _PRODUCTS * problem.p**3)
-        del system  # large matrices
-        state = point.moved(direction, length, curved=curved)
-        del point, direction
+        del system, point  # large matrices
+        state = direction.moved(state, length, curved=curved)
+        del direction
         if report is not None:
             report(state)
 

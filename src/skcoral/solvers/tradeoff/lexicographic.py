@@ -24,6 +24,7 @@ from skcoral.core.arrays import (
     scaled,
     submatrix,
     to_device,
+    to_host,
 )
 from skcoral.solvers.tradeoff.binding import (
     binding_floors,
@@ -70,21 +71,11 @@ def break_ties(
     bounds = np.concatenate([np.ones(held), floors[others]])
     live = ~np.eye(p, dtype=bool)
     live[:held, :held] = False
-    weights = criteria.weights_among(omega, every)
-    counts = live & (weights > 0)
     problem = Problem(sources, bounds, live)
-    model: PairModel
-    room = ((1.0 + TIE) * worst + TIE) / np.where(counts, weights, 1.0)
-    if worst > 0.0 and np.max(room[counts], initial=0.0) > 10.0 * TIE:
-        counted = to_device(counts.astype(np.float64), R)
-        S = sources * problem.pairs
-        model = Bounded.squares(to_device(room, R), problem.pairs, counted, S, _START)
-    else:
-        model = Quadratic(to_device(np.where(live & ~counts, 1.0, 0.0), R))
     # The first point is not kept: large matrices.
     end = follow(
         problem,
-        start_from(problem, model, _START),
+        start_from(problem, _model(problem, criteria.weights_among(omega, every), worst), _START),
         share=_SHARE,
         size_of=_squares,
         allowance=allowance,
@@ -103,6 +94,18 @@ def break_ties(
     columns = make_feasible(among, U @ end.state.T, floors[every], outputs)
     columns = submatrix(columns, np.arange(p), keep)
     return every[keep], in_rows(columns, every, len(floors)), room
+
+
+def _model(problem: Problem, weights: Array, worst: float) -> PairModel:
+    """Squares, within bounds where pairs count."""
+    pairs = to_host(problem.pairs)
+    counts = (pairs > 0) & (weights > 0)
+    room = ((1.0 + TIE) * worst + TIE) / np.where(counts, weights, 1.0)
+    if not worst > 0.0 or np.max(room[counts], initial=0.0) <= 10.0 * TIE:
+        return Quadratic(to_device(np.where(counts, 0.0, pairs), problem.R))
+    counted = to_device(1.0 * counts, problem.R)
+    S = problem.R * problem.pairs
+    return Bounded.squares(to_device(room, problem.R), problem.pairs, counted, S, _START)
 
 
 def _squares(G: Any) -> float:

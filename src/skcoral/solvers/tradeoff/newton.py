@@ -87,7 +87,7 @@ class Stationary:
 def evaluate(problem: Problem, H: Any, model: Quadratic) -> Stationary | None:
     """Multipliers and correlations at ``H``; None outside the domain."""
     B = problem.inverse(H)
-    K = None if B is None else cholesky_or_none(problem.R * B + problem.held)
+    K = None if B is None else cholesky_or_none(problem.with_held(problem.R * B))
     if K is None:
         return None
     free, fixed = problem.free, problem.any_fixed

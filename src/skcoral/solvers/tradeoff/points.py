@@ -9,6 +9,7 @@ at one and masked out.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -21,7 +22,6 @@ from skcoral.core.arrays import (
     Array,
     Index,
     cholesky_or_none,
-    diagonal_matrix,
     inner,
     inverse_factored,
     largest_ratio,
@@ -67,9 +67,8 @@ class Problem:
         if self.any_fixed:
             self.live = plus_diagonal(1.0 * self.pairs, self.free)
             self.block = self.free[:, None] * self.free[None, :]
-            self.held = diagonal_matrix(1.0 - self.free)
         else:
-            self.block, self.held = _constant(1.0, R), _constant(0.0, R)
+            self.block = _all_one(R)
             self.live = self.block if self.every else plus_diagonal(1.0 * self.pairs, 1.0)
 
     @cached_property
@@ -86,7 +85,7 @@ class Problem:
 
     def definite(self, X: Any) -> Any:
         """Cholesky factor of the free block of ``X``, one elsewhere; None if not definite."""
-        return cholesky_or_none(X if not self.any_fixed else X * self.block + self.held)
+        return cholesky_or_none(self.with_held(X * self.block) if self.any_fixed else X)
 
     def inverse(self, H: Any) -> Any:
         """Inverse of the free block of ``H``, zero elsewhere; None if not definite."""
@@ -104,12 +103,16 @@ class Problem:
         if not self.any_fixed:
             return T
         across = H * (1.0 - self.free)[:, None] * self.free[None, :]
-        return T - across @ B + self.held
+        return self.with_held(T - across @ B)
+
+    def with_held(self, X: Any) -> Any:
+        """``X`` with one added to the diagonal where outputs are their sources, in place."""
+        return plus_diagonal(X, 1.0 - self.free) if self.any_fixed else X
 
 
-def _constant(value: float, R: Any) -> Any:
-    """A matrix like ``R`` of one value, which takes no memory."""
-    return library(R).broadcast_to(to_device(np.array(value), R), R.shape)
+def _all_one(R: Any) -> Any:
+    """A matrix like ``R`` of ones, which takes no memory."""
+    return library(R).broadcast_to(to_device(np.array(1.0), R), R.shape)
 
 
 @dataclass(frozen=True)
@@ -130,16 +133,15 @@ _LEAST = 1e-3  # slacks at the start of the squares within bounds
 
 
 @dataclass(frozen=True)
-class Response:
-    """``S + dS = target + stiffness ∘ dH + lever · dδ``, with one equation for the scalar dδ.
+class Lever:
+    """``pull · dδ`` joins the equations of a criterion with a scalar δ.
 
-    It is ``constant + ⟨lever, dH⟩ + bend · dδ = 0``; without a scalar, ``lever`` is None.
+    Its own is ``constant + ⟨pull, dH⟩ + bend · dδ = 0``.
     """
 
-    target: Any
-    lever: Any = None
-    constant: float = 0.0
-    bend: float = -1.0
+    pull: Any
+    constant: float
+    bend: float
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,8 @@ class Quadratic:
     """Squares: ``S = stiffness ∘ H``. Stiffness zero asks for S = 0 at whatever cost.
 
     The methods are what the interior-point method asks of every criterion; squares have no
-    variables of their own.
+    variables of their own. ``stiffness`` is that of the model, and ``goals`` are the products that
+    a step aims at: then ``S + dS = target + stiffness ∘ dH + pull · dδ``.
     """
 
     stiffness: Any
@@ -165,12 +168,16 @@ class Quadratic:
         """The products at τ, less a ``share`` of the second-order terms of a predicted step."""
         return None
 
-    def respond(self, H: Any, stiffness: Any, goals: Goals) -> Response:
-        """Linearise S in H on the way to the goals; ``stiffness`` is the model's."""
-        return Response(stiffness * H)
+    def target(self, H: Any, stiffness: Any, goals: Goals) -> Any:
+        """S at the goals where H and δ stay."""
+        return stiffness * H
+
+    def lever(self, H: Any, stiffness: Any, goals: Goals) -> Lever | None:
+        """What a scalar adds to the equations; None without one."""
+        return None
 
     def direction(
-        self, V: Any, scalar: float, stiffness: Any, response: Response, goals: Goals
+        self, H: Any, V: Any, stiffness: Any, goals: Goals, lever: Lever | None, scalar: float
     ) -> Any:
         """Direction of the model's own variables that goes with ``dH = V``."""
 
@@ -185,14 +192,14 @@ class Quadratic:
 
 @dataclass(frozen=True)
 class Change:
-    """Direction of a two-sided model: its multipliers, what it bounds, and the level of the bounds.
+    """Direction of a two-sided model: what it bounds, the level of the bounds, and the goals.
 
-    Those of the slacks follow.
+    Those of the multipliers and slacks follow, and are computed where they are needed: each is as
+    large as H.
     """
 
-    a: Any
-    b: Any
     bounded: Any
+    goals: tuple[Any, Any]
     level: float = 0.0
 
 
@@ -227,34 +234,33 @@ class _TwoSided:
         """``τ/2``, less a share of ``da du`` and ``db dv``."""
         if direction is None:
             return 0.5 * tau, 0.5 * tau
-        du, dv = self._slacks(direction.bounded, direction.level)
-        return 0.5 * tau - share * direction.a * du, 0.5 * tau - share * direction.b * dv
+        first, second = (0.5 * tau - share * da * du for _, _, da, du in self._sides(direction))
+        return first, second
 
     def longest(self, direction: Change) -> float:
         """Longest step that keeps all four positive."""
-        du, dv = self._slacks(direction.bounded, direction.level)
-        changes = (direction.a, self.a), (direction.b, self.b), (du, self.u), (dv, self.v)
-        ratio = max(largest_ratio(-change, value) for change, value in changes)
+        ratio = max(
+            max(largest_ratio(-da, a), largest_ratio(-du, u))
+            for a, u, da, du in self._sides(direction)
+        )
         return 1.0 / ratio if ratio > 0 else float("inf")
 
     def moved(self, direction: Change, length: float) -> Self:
         """Return the model after a step."""
-        du, dv = self._slacks(direction.bounded, direction.level)
-        a, b = self.a + length * direction.a, self.b + length * direction.b
-        return replace(self, a=a, b=b, u=self.u + length * du, v=self.v + length * dv)
+        (a, u), (b, v) = (
+            (a + length * da, u + length * du) for a, u, da, du in self._sides(direction)
+        )
+        return replace(self, a=a, b=b, u=u, v=v)
 
-    def _slacks(self, bounded: Any, level: float) -> tuple[Any, Any]:
-        """The changes of u and v."""
-        step = bounded * self.bound
-        return -step, step
+    def _sides(self, d: Change) -> Iterator[tuple[Any, Any, Any, Any]]:
+        """Multiplier and slack on either side, with the changes that meet the goals."""
+        for side, (a, u) in enumerate(((self.a, self.u), (self.b, self.v))):
+            du = self._slack(d, side)
+            yield a, u, ((d.goals[side] - a * du) / u - a) * self.bound, du
 
-    def _change(self, bounded: Any, level: float, goals: Goals) -> Change:
-        """The direction in which the products meet their goals to first order."""
-        assert goals is not None
-        du, dv = self._slacks(bounded, level)
-        da = ((goals[0] - self.a * du) / self.u - self.a) * self.bound
-        db = ((goals[1] - self.b * dv) / self.v - self.b) * self.bound
-        return Change(da, db, bounded, level)
+    def _slack(self, d: Change, side: int) -> Any:
+        """The change of u or v."""
+        return (d.bounded if side else -d.bounded) * self.bound
 
 
 @dataclass(frozen=True)
@@ -278,16 +284,21 @@ class Box(_TwoSided):
         """``a - b``."""
         return (self.a - self.b) * self.bound
 
-    def respond(self, H: Any, stiffness: Any, goals: Goals) -> Response:
-        """Linearise S in H."""
+    def target(self, H: Any, stiffness: Any, goals: Goals) -> Any:
+        """S at the goals where H stays."""
         assert goals is not None
-        return Response((goals[0] / self.u - goals[1] / self.v) * self.bound)
+        return (goals[0] / self.u - goals[1] / self.v) * self.bound
+
+    def lever(self, H: Any, stiffness: Any, goals: Goals) -> Lever | None:
+        """None: there is no scalar."""
+        return None
 
     def direction(
-        self, V: Any, scalar: float, stiffness: Any, response: Response, goals: Goals
+        self, H: Any, V: Any, stiffness: Any, goals: Goals, lever: Lever | None, scalar: float
     ) -> Change:
         """Direction of the multipliers and their slacks."""
-        return self._change(V, 0.0, goals)
+        assert goals is not None
+        return Change(V, goals)
 
 
 @dataclass(frozen=True)
@@ -343,36 +354,43 @@ class Bounded(_TwoSided):
         """The current S."""
         return self.s
 
-    def respond(self, H: Any, stiffness: Any, goals: Goals) -> Response:
-        """Linearise S and δ in H."""
+    def target(self, H: Any, stiffness: Any, goals: Goals) -> Any:
+        """S at the goals where H and δ stay."""
+        return self.s + self._missing(H, stiffness, goals)
+
+    def _missing(self, H: Any, stiffness: Any, goals: Goals) -> Any:
+        """What the target adds to S."""
         assert goals is not None
-        a, b, u, v = self.a, self.b, self.u, self.v
         first, second = (self.left * excess for excess in self.wide)
         # a - b after a step in which S and δ stay as they are.
-        over = ((goals[0] + a * first) / u - (goals[1] + b * second) / v) * self.bound
-        target = self.s + stiffness * (H - over - self.kappa * self.s)
+        over = (goals[0] + self.a * first) / self.u - (goals[1] + self.b * second) / self.v
+        return stiffness * (H - over * self.bound - self.kappa * self.s)
+
+    def lever(self, H: Any, stiffness: Any, goals: Goals) -> Lever | None:
+        """What δ adds to the equations of the worst pair."""
         if self.kappa != 0.0:
-            return Response(target)
-        del over
-        turn = stiffness * (a / u - b / v)
+            return None
+        assert goals is not None
+        a, b, u, v = self.a, self.b, self.u, self.v
+        pull = stiffness * (a / u - b / v) * self.c
         # Without the differences of nearly equal numbers that a single active pair would leave.
         lean = 2.0 * stiffness / (u * v) * self.c
-        constant = inner(turn * H, self.c) + inner(lean, goals[0] * b + goals[1] * a) - 1.0
-        return Response(target, turn * self.c, constant, -2.0 * inner(lean * a * b, self.c))
+        constant = inner(pull, H) + inner(lean, goals[0] * b + goals[1] * a) - 1.0
+        return Lever(pull, constant, -2.0 * inner(lean * a * b, self.c))
 
     def direction(
-        self, V: Any, scalar: float, stiffness: Any, response: Response, goals: Goals
+        self, H: Any, V: Any, stiffness: Any, goals: Goals, lever: Lever | None, scalar: float
     ) -> Change:
         """Direction of a, b, S and the slacks."""
-        ds = stiffness * V + (response.target - self.s)
-        if response.lever is not None:
-            ds += scalar * response.lever
-        return self._change(ds, scalar, goals)
+        assert goals is not None
+        ds = stiffness * V + self._missing(H, stiffness, goals)
+        if lever is not None:
+            ds += scalar * lever.pull
+        return Change(ds, goals, scalar)
 
-    def _slacks(self, bounded: Any, level: float) -> tuple[Any, Any]:
-        rise = level * self.c
-        first, second = (self.left * excess for excess in self.wide)
-        return (rise - bounded - first) * self.bound, (rise + bounded - second) * self.bound
+    def _slack(self, d: Change, side: int) -> Any:
+        rise = d.level * self.c - self.left * self.wide[side]
+        return (rise + (d.bounded if side else -d.bounded)) * self.bound
 
     def moved(self, direction: Change, length: float) -> Self:
         """Return the model after a step."""

@@ -64,7 +64,7 @@ _EARLY = 1e-4
 # nearly every gap; the absolute sum needs a smaller one, as it completes outputs whose correlations
 # are of this order. At ten times these, correlations of 1e-9 remain beside outputs without floors.
 _SHARES = {
-    "squared": (_EARLY, 1e-9, 1e-13, 1e-17),
+    "squared": (1e-9, 1e-13, 1e-17),
     "absolute": (1e-12, 1e-16, 1e-20),
     "worst": (1e-9, 1e-13, 1e-17),
 }
@@ -101,7 +101,7 @@ class Search:
         floors: Array,
         settings: Settings,
         *,
-        exact: list[BestExact | ExactThreshold],
+        exact: list[BestExact | ExactThreshold] | None = None,
         rough: bool = False,
         bound_only: bool = False,
     ) -> None:
@@ -109,7 +109,7 @@ class Search:
         self.top = float(omega.max(initial=0.0)) or 1.0
         self.R, self.floors = R, floors
         self.criterion, self.callback = settings.criterion, settings.callback
-        self.tol, self.exact, self.p = settings.tol, exact, len(floors)
+        self.tol, self.exact, self.p = settings.tol, exact or [], len(floors)
         self.rough, self.bound_only = rough, bound_only
         self.allowance = Allowance(settings.max_iter)
         own, positive = np.eye(len(floors), dtype=bool), floors > 0
@@ -142,7 +142,10 @@ class Search:
             )
             dual = with_fixed(self.active, np.zeros(problem.p), K, problem.fixed)
             T = in_rows(identity(problem.p, self.R), self.active, self.p)
-            return self.finish(self._completed(dual, T))
+            candidate = complete(self.R, self.floors, T, dual)
+            if not (candidate.complete or self.bound_only):
+                candidate = self._tied(T, dual)
+            return self.finish(candidate)
         entered = self._newton(self._entry(), np.arange(problem.p))
         return self._path() if entered is None else entered
 
@@ -233,35 +236,47 @@ class Search:
         """
         problem = self.problem
         at = [start(problem, self.criterion, criteria.weights_among(self.omega, self.active))]
-        if self.criterion != "squared" and problem.p > _LARGE:
+        if self.criterion == "squared":
+            at = [self._follow(at, _EARLY).state]
+            solved = self._newton(*self._guess(at[0]))
+            if solved is not None:
+                return solved
+        elif problem.p > _LARGE:
             at = [self._follow(at, _FAR).state]
-        best: Solved | None = None
         for share in _SHARES[self.criterion]:
             progress = self._follow(at, share)
-            state = progress.state
-            if share == _EARLY:
-                guess = binding_floors(problem, state, self._size(problem.gram(state.T)))
-                keep = self._enlarged(np.flatnonzero(guess))
-                solved = self._newton([submatrix(state.H, keep, keep)], keep)
-                if solved is not None:
-                    return solved
-                at = [state]
-                continue
-            T, dual = dual_of(state, self.active, problem)
-            whole = self.finish(complete(self.R, self.floors, T, dual))
-            best = replace(whole, unique=False)
-            if best.certified:
-                more = max(_TIE_BREAK * self.allowance.spent, _UNNOTICED)
-                self.allowance.work = min(self.allowance.work, self.allowance.spent + more)
-            solved = self.finish(self._decided(state))
-            best = solved if solved.certified else solved.joined(best)
-            ended = self.allowance.exhausted or not progress.done or self.bound_only
-            if (best.certified and best.unique) or ended:
+            best, tied = self._judged(progress.state)
+            ended = best.certified or self.allowance.exhausted or not progress.done
+            # Where the path goes no further, it is not kept while ties are broken: large matrices.
+            at = [] if ended else [progress.state]
+            del progress
+            if tied is not None:
+                if best.certified:
+                    more = max(_TIE_BREAK * self.allowance.spent, _UNNOTICED)
+                    self.allowance.work = min(self.allowance.work, self.allowance.spent + more)
+                solved = self.finish(self._tied(*tied))
+                best = solved if solved.certified else solved.joined(best)
+            if best.certified or ended or self.bound_only:
                 break
-            at = [state]
-            del progress, state  # large matrices, like those of the start
-        assert best is not None
         return replace(best, n_iter=self.allowance.spent_steps)
+
+    def _guess(self, state: State) -> tuple[list[Any], Index]:
+        """H of the floors that seem to bind at a point of the path, and which they are."""
+        guess = binding_floors(self.problem, state, self._size(self.problem.gram(state.T)))
+        keep = self._enlarged(np.flatnonzero(guess))
+        return [submatrix(state.H, keep, keep)], keep
+
+    def _judged(self, state: State) -> tuple[Solved, tuple[Any, DualPoint] | None]:
+        """What a point of the path proves, and its decided outputs if these leave others open."""
+        T, dual, room = self._decided(state)
+        candidate = complete(self.R, self.floors - room, T, dual)
+        decided = candidate.complete or self.bound_only
+        solved = self.finish(candidate) if decided else None
+        if solved is not None and solved.certified:
+            return solved, None
+        whole = complete(self.R, self.floors, *dual_of(state, self.active, self.problem))
+        best = replace(self.finish(whole), unique=False)
+        return (best, (T, dual)) if solved is None else (solved.joined(best), None)
 
     def _follow(self, at: list[State], share: float) -> Progress:
         """Follow the path from the last point of ``at``, which is not kept."""
@@ -296,8 +311,11 @@ class Search:
         stiffness = np.where(weights > 0, 1.0 / np.where(weights > 0, weights, 1.0), 0.0)
         return Quadratic(to_device(stiffness, self.R))
 
-    def _decided(self, state: State) -> Candidate:
-        """The outputs with a price at the end of a path, and the others beside them."""
+    def _decided(self, state: State) -> tuple[Any, DualPoint, Array]:
+        """The outputs with a price at the end of a path, with a row for every variable.
+
+        Also returns their dual point, and the room that the floors of the others need.
+        """
         problem = self.problem
         binding = binding_floors(problem, state, self._size(problem.gram(state.T)))
         room = np.zeros(self.p)
@@ -314,32 +332,23 @@ class Search:
         # On their rims first: the completed outputs are uncorrelated with what they are beside.
         T = make_feasible(problem.R, state.T, problem.floor_values, binding)
         T = in_rows(submatrix(T, every, keep), self.active, self.p)
-        return self._completed(dual, T, room)
+        return T, dual, room
 
-    def _completed(self, dual: DualPoint, T: Any, room: Array | float = 0.0) -> Candidate:
-        """Complete the other outputs, or add what the criterion leaves open by the least squares.
-
-        ``T`` are the decided outputs, with a row for every variable. The others may miss their
-        floors by ``room`` before they are moved onto them.
-        """
-        candidate = complete(self.R, self.floors - room, T, dual)
-        if candidate.complete or self.bound_only:
-            return candidate
-        worst = 0.0
-        if self.criterion == "worst" and len(dual.members):
-            G = np.asarray(to_host(T.T @ self.R @ T))
-            omega = criteria.weights_among(self.omega, dual.members)
-            worst = criteria.value("worst", G, omega)
+    def _tied(self, T: Any, dual: DualPoint) -> Candidate:
+        """Add what the criterion leaves open beside the decided outputs by the least squares."""
+        members = dual.members
+        worst = self._worst(T, members) if self.criterion == "worst" and len(members) else 0.0
         try:
-            found = break_ties(
-                self.R, self.floors, self.omega, dual.members, T, worst, self.allowance
-            )
+            found = break_ties(self.R, self.floors, self.omega, members, T, worst, self.allowance)
         except sla.LinAlgError:
             found = None  # the tie-break has no part in the proof
         if found is None:
             return complete(self.R, self.floors, T, dual)
         members, T, room = found
         return complete(self.R, self.floors - room, T, dual, members)
+
+    def _worst(self, T: Any, members: Index) -> float:
+        return criteria.value("worst", T.T @ self.R @ T, self._weights(members))
 
     def finish(self, candidate: Candidate) -> Solved:
         """Make the candidate feasible to the last digit, and evaluate both bounds."""
@@ -433,7 +442,7 @@ def solve_from_neighbour(
         return None
     if not pairs_count(floors, settings):
         return None
-    search = Search(R, floors, settings, exact=[])
+    search = Search(R, floors, settings)
     solved = search.from_neighbour(arrays["H"], arrays["multipliers"] > 0)
     if solved is None or not solved.lower_bound > 0.0:
         return None
@@ -465,7 +474,7 @@ def solve_floors(
             lam=np.zeros(p),
             H=1e-15 * np.eye(p),
         )
-    search = Search(R, floors, settings, exact=refused or [], rough=rough, bound_only=bound_only)
+    search = Search(R, floors, settings, exact=refused, rough=rough, bound_only=bound_only)
     warm = None
     if near is not None and settings.criterion == "squared":
         warm = search.from_neighbour(*near)
