@@ -197,17 +197,20 @@ class _Point:
         self, tau: float, predicted: _Direction | None = None, share: float = 0.0
     ) -> _Target:
         """Aim at τ, less a ``share`` of the second-order terms of a predicted step."""
-        state, B, product = self.state, self.B, tau
-        change = None if predicted is None else predicted.model
-        goals = state.model.goals(tau, change, share)
-        T = self.problem.outputs(state.H, B, state.lam) - state.T
-        P = tau * B - state.P
-        if predicted is not None:
-            VB = share * (predicted.H @ B)
-            T -= predicted.T @ VB
-            P -= symmetric(predicted.P @ VB)
-            P += share * predicted.second
-            product = tau - share * predicted.lam * predicted.z
+        state, B, outputs = self.state, self.B, self.problem.outputs
+        if predicted is None:
+            T, P = outputs(state.H, B, state.lam) - state.T, tau * B - state.P
+            return _Target(T, P, tau, state.model.goals(tau))
+        goals = state.model.goals(tau, predicted.model, share)
+        product = tau - share * predicted.lam * predicted.z
+        less = -share * (predicted.H @ B)
+        T = predicted.T @ less
+        T += outputs(state.H, B, state.lam)
+        T -= state.T
+        P = symmetric(predicted.P @ less)
+        P += share * predicted.second
+        P += tau * B
+        P -= state.P
         return _Target(T, P, product, goals)
 
     def direction(self, system: Equations, target: _Target) -> _Direction:
@@ -254,15 +257,17 @@ class _Point:
         return 0.0
 
 
-def start(problem: Problem, criterion: Criterion, omega: Array) -> State:
+def start(problem: Problem, criterion: Criterion, omega: Array | None) -> State:
     """Start on the central path but for the squares: shrunken sources, H diagonal.
 
     ``t_j = (1 + ρ_j)/2`` times the source leaves the same room to the floor and to unit variance,
-    so ``λ_j = μ/(1 - ρ_j)`` makes both products equal to about μ.
+    so ``λ_j = μ/(1 - ρ_j)`` makes both products equal to about μ. ``omega`` is None for equal
+    weights.
     """
     t = 0.5 * (1.0 + problem.floors)
     S = (t[:, None] * t[None, :]) * problem.R * problem.pairs  # symmetric to the last bit
-    weights = to_device(omega, problem.R) * problem.pairs
+    pairs = problem.pairs
+    weights = pairs if omega is None else to_device(omega, problem.R) * pairs
     model: PairModel
     if criterion == "worst":
         worst = Bounded.worst(weights, problem.pairs, S)
@@ -273,7 +278,7 @@ def start(problem: Problem, criterion: Criterion, omega: Array) -> State:
         mu = max(0.5 * inner(weights * S, S) / problem.p, 2.0 * least * spectral_norm(weights * S))
         mu = max(mu, 1e-3)
         if criterion == "squared":
-            model = Quadratic(problem.pairs / (weights + (1.0 - problem.pairs)))
+            model = Quadratic(pairs if omega is None else pairs / (weights + (1.0 - pairs)))
         else:
             model = Box.start(weights, problem.pairs, S, mu)
     return start_from(problem, model, mu)

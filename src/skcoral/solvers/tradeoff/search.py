@@ -235,7 +235,7 @@ class Search:
         The outputs with a price are the columns of T there, whatever variables they are made of.
         """
         problem = self.problem
-        at = [start(problem, self.criterion, criteria.weights_among(self.omega, self.active))]
+        at = [start(problem, self.criterion, self._weights(self.active))]
         if self.criterion == "squared":
             at = [self._follow(at, _EARLY).state]
             solved = self._newton(*self._guess(at[0]))
