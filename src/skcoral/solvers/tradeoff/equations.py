@@ -103,17 +103,20 @@ class FormedEquations:
         self.weight = np.where(pair, np.sqrt(2.0), 1.0)
         unit = np.where(pair, 1.0, np.sqrt(0.5))
         self.multiplier_factor = at.multiplier_factor()
-        Gi, Gj, Bi, Bj = (M[ij] for M in (at.half_gram, at.B) for ij in (i, j))
-        # Entry (ij, kl) is G_ik B_jl + G_jl B_ik + G_il B_jk + G_jk B_il.
-        A = Gi[:, i] * Bj[:, j]
-        A += Gj[:, j] * Bi[:, i]
-        across = Gi[:, j] * Bj[:, i]
+        Gi, Gj, Bi, Bj = (M.take(ij, axis=1) for M in (at.half_gram, at.B) for ij in (i, j))
+        # Entry (ij, kl) is G_ik B_jl + G_jl B_ik + G_il B_jk + G_jk B_il. Rows are copied, which
+        # takes a third of the time of columns.
+        A = Gi[i]
+        A *= Bj[j]
+        A += Gj[j] * Bi[i]
+        across = Gi[j] * Bj[i]
         A += across
         A += across.T
         A *= unit
         A *= unit[:, None]
         plus_diagonal(A, at.stiffness[i, j] * pair)
-        self.J = (at.C[:, i] * Bj.T + at.C[:, j] * Bi.T) * (unit * np.sqrt(0.5))
+        self.J = at.C.take(i, axis=1) * Bj + at.C.take(j, axis=1) * Bi
+        self.J *= unit * np.sqrt(0.5)
         self.J *= self.free[:, None]
         half = sla.lapack.dtrtrs(self.multiplier_factor, np.asfortranarray(self.J), lower=1)[0]
         self.lower = sla.blas.dsyrk(-2.0, half, beta=1.0, c=A.T, trans=1, lower=1, overwrite_c=1)
