@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import sys
 import types
@@ -48,6 +49,8 @@ def _transplant(old: Any, new: Any) -> bool:
         return _transplant(old.__func__, new.__func__)
     if isinstance(old, property):
         return _transplant(old.fget, new.fget)
+    if isinstance(old, functools.cached_property):
+        return _transplant(old.func, new.func)
     if isinstance(old, types.FunctionType) and isinstance(new, types.FunctionType):
         old.__code__ = new.__code__
         old.__defaults__, old.__kwdefaults__ = new.__defaults__, new.__kwdefaults__

@@ -91,7 +91,6 @@ LIMITS: list[tuple[str, str, int, int, float]] = [
     ("two sums", "0.5, absolute", 87, 25, 1e-07),
     ("two sums", "0.98, absolute", 240, 480, 1e-12),
     ("two sums", "mixed, absolute", 1500, 650, 1e-07),
-    ("two sums", "budget", 19, 170, 1e-10),
 ]
 
 
