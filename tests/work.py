@@ -21,7 +21,7 @@ import problems
 
 FAMILIES = problems.REGULAR
 _COUNTED = (
-    (np, "matmul"),
+    *((np, name) for name in ("matmul", "einsum")),
     *((np.linalg, name) for name in ("eigh", "cholesky", "inv", "svd", "lstsq")),
     *((sla, name) for name in ("svd", "cho_factor", "cho_solve", "lstsq", "solve_triangular")),
     *((sla.lapack, name) for name in ("dsyevd", "dgejsv", "dpotrf", "dpotrs", "dtrtri", "dtrtrs")),
@@ -31,7 +31,7 @@ _COUNTED = (
 
 @contextmanager
 def counted() -> Iterator[list[int]]:
-    """Counts matrices in calls of NumPy and LAPACK; in a stack, each."""
+    """Counts matrices in calls of NumPy and LAPACK, each of a stack, and sums of products."""
     matrices = [0]
 
     def counting(original: Callable[..., Any]) -> Callable[..., Any]:
