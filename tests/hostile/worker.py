@@ -53,7 +53,7 @@ def scale(size):
     constants = {
         limits: ["_HARMLESS"],
         Limits: ["sheet_cells", "workbook_memory", "record_bytes"],
-        delimited: ["FIRST"],
+        delimited: ["FIRST", "_MOST_BLANK"],
     }
     for module, names in constants.items():
         for name in names:

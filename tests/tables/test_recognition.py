@@ -10,7 +10,7 @@ import openpyxl
 import pandas as pd
 import pytest
 
-from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
+from skcoral.exceptions import InvalidCorrelationError, InvalidTableError, TooLargeError
 from skcoral.tables.cells import plain_cells, to_numbers
 from skcoral.tables.columns import ColumnProfile, profile
 from skcoral.tables.matrices import matrix_in
@@ -115,6 +115,15 @@ def test_notes_padded_with_separators_are_left_out_at_the_end_only(quoted):
     with pytest.raises(InvalidTableError, match=r"'x' \(line 3: 'in between: a note'\)"):
         variables(table, profile(table))
     assert table.cells("y") == ["2", "", "1", "4"]
+
+
+def test_many_blank_lines_in_a_row_are_refused(monkeypatch):
+    monkeypatch.setattr("skcoral.tables.delimited._MOST_BLANK", 5)
+    rows = [b"1,2\n\n\n\n\n\n", b"3,4\n\n\n", b"5,7\n"]
+    assert profile(open_table(b"a,b\n" + b"".join(rows), name="t.csv")).n_rows == 3
+    table = open_table(b"a,b\n" + b"\n".join(rows), name="t.csv")
+    with pytest.raises(TooLargeError, match=r"t\.csv: 5 lines above line 8 are blank"):
+        profile(table)
 
 
 def book(**sheets):

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow
 
 from skcoral.core.limits import MB, Clock, Limits, current
-from skcoral.exceptions import InvalidTableError
+from skcoral.exceptions import InvalidTableError, TooLargeError
 from skcoral.tables.cells import is_number
 from skcoral.tables.dialect import (
     LINE,
@@ -44,6 +44,9 @@ _SNIFF = 1 << 16  # bytes that tell the dialect
 #: Rows without cells, or with a note, that are held back until a row follows them: more than any
 #: table has below its last row; without a limit, a file of separators alone would fill the memory.
 _MOST_DOUBTFUL = 10_000
+#: Blank lines in a row: ten times the rows of a sheet, which take five seconds. A compressed file
+#: of half a megabyte may hold fifty times as many.
+_MOST_BLANK = 10_000_000
 #: Seconds that pyarrow's thread gets to let go of a file; it takes some milliseconds.
 _LET_GO = 5.0
 #: The line that a record starts on, its cells (none in a blank one) and its text.
@@ -238,7 +241,7 @@ class _Reader:
         """
         rows: list[tuple[int, str]] = []  # lines and texts of the next block
         doubtful: list[_Record] = []  # rows only if another one follows
-        is_below_blank, n_bytes = False, 0
+        n_blank = n_bytes = 0
         with (
             self._opened() as (binary, packed),
             contextlib.closing(self._numbered_records(binary, unread)) as records,
@@ -252,10 +255,15 @@ class _Reader:
                     if is_row or len(doubtful) > _MOST_DOUBTFUL:
                         rows += [(line, text) for line, _, text in doubtful]
                         doubtful.clear()
-                    is_below_blank = False
+                    n_blank = 0
                 elif is_blank:
-                    is_below_blank = True
-                elif is_note(cells) or (is_below_blank and is_note(cells[:1])):
+                    n_blank += 1
+                    if n_blank > _MOST_BLANK:
+                        raise TooLargeError(
+                            f"{self.label}: {_MOST_BLANK:,} lines above line {line} are blank.\n"
+                            "Delete them, or give the table without what follows."
+                        )
+                elif is_note(cells) or (n_blank and is_note(cells[:1])):
                     self.skipped.append((line, cells[0].strip()))
                 else:
                     raise self._ragged(line, cells)
