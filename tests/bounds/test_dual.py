@@ -58,10 +58,10 @@ def test_large_forms(sign: int) -> None:
     for size in (1, 30, 1e4, 1e7):
         r = -1.0 / (p - 1) + sign * size * ULP / (p - 1)
         A = equal(p, r)
-        found = definite_form(Floats(2), A)
-        if found is not None:
-            assert found.inverse_form(np.ones(p)) >= p / float(least(p, r))
-        assert (found is not None) == (sign > 0 and size > 1e3)
+        form = definite_form(Floats(2), A)
+        if form is not None:
+            assert form.inverse_form(np.ones(p)) >= p / float(least(p, r))
+        assert (form is not None) == (sign > 0 and size > 1e3)
 
 
 def test_a_result_of_a_matrix_that_is_not_definite_is_refused() -> None:
@@ -86,8 +86,8 @@ def test_full_rank_is_a_fact_and_no_tolerance() -> None:
     answer = decorrelate(R, [1.0, 0.9, 0.9, 0.9])
     assert answer.rank == 4
     for judge in (check, prove):
-        found = judge(answer, R)
-        assert found.passed or "variance" in found.problems[0], found
+        judgement = judge(answer, R)
+        assert judgement.passed or "variance" in judgement.problems[0], judgement
 
 
 def test_eigenvalues_below_zero_are_refused() -> None:

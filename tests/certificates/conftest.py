@@ -36,10 +36,10 @@ def broken(result: Any, *claims: str, matrix: Any = R) -> None:
 def verdict(judge: Callable[..., Any], result: Any, matrix: Any = R) -> str:
     """Why a result is refused; an empty text if it is not."""
     try:
-        found = judge(result, matrix)
+        judgement = judge(result, matrix)
     except CertificateError as error:
         return str(error) or "refused"
-    return "" if found.passed else "; ".join(found.problems)
+    return "" if judgement.passed else "; ".join(judgement.problems)
 
 
 def refused(result: Any, matrix: Any = R) -> bool:
@@ -64,9 +64,9 @@ def with_T(result: Any, T: Any, matrix: Any = R, **more: Any) -> Any:
     """The same claim about another transformation, with everything reported of it as it is."""
     S = matrix.toarray() if isinstance(matrix, FactoredCorrelation) else matrix
     G = T.T @ S @ T
-    told = {"T": T, "correlation": 0.5 * (G + G.T), "fidelity": np.einsum("ij,ij->j", S, T)}
-    told["objective"] = criteria.value(result.criterion, G, result.pair_weights)
-    return replace(result, **told, **more)
+    reported = {"T": T, "correlation": 0.5 * (G + G.T), "fidelity": np.einsum("ij,ij->j", S, T)}
+    reported["objective"] = criteria.value(result.criterion, G, result.pair_weights)
+    return replace(result, **reported, **more)
 
 
 @pytest.fixture(autouse=True)

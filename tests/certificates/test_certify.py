@@ -45,9 +45,9 @@ def test_numbers_are_those_of_the_transformation(field: str, step: float) -> Non
     """Where floors are next to one, a number that is off by half of what may be is put right."""
     asked = Asked(lambda: decorrelate(R, 1 - 1e-13))
     value = getattr(asked.certified(), field)
-    found = asked.certified(**{field: value + step})
-    np.testing.assert_allclose(getattr(found, field), value, rtol=0, atol=1e-13)
-    assert check(found, R).passed
+    answer = asked.certified(**{field: value + step})
+    np.testing.assert_allclose(getattr(answer, field), value, rtol=0, atol=1e-13)
+    assert check(answer, R).passed
 
 
 @pytest.mark.parametrize("kind", ["exact", "support, exact"])
@@ -57,9 +57,9 @@ def test_a_residual_that_is_not_exact(kind: str) -> None:
         mix = np.eye(6)
         mix[3, 2] = size  # zeros of a lower triangle stay
         T = result.T @ mix
-        found = asked.certified(**numbers_of(with_T(result, T)))
-        assert (found.status == "exact") == exact
-        assert check(found, R).passed or not exact
+        answer = asked.certified(**numbers_of(with_T(result, T)))
+        assert (answer.status == "exact") == exact
+        assert check(answer, R).passed or not exact
 
 
 def test_floors_on_composites_are_met() -> None:
@@ -85,9 +85,9 @@ def test_a_gap_that_is_open(criterion: str, converged: bool) -> None:
     word = "best_found" if converged else "not_converged"
     for share, status in ((0.96e-7, word), (0.8e-7, "optimal"), (1e-3, word)):
         other = numbers_of(raised(criterion, share)) | {"rho_min": asked.solution.rho_min}
-        found = asked.certified(converged=converged, **other)
-        assert found.status == status
-        assert check(found, R).passed or share < 1e-5
+        answer = asked.certified(converged=converged, **other)
+        assert answer.status == status
+        assert check(answer, R).passed or share < 1e-5
 
 
 def test_what_is_said_of_open_gaps() -> None:
@@ -130,15 +130,15 @@ def test_a_point_that_proves_nothing(kind: str) -> None:
     asked = Asked(FULL[kind])
     H = asked.solution.certificate.arrays["H"]
     proof = with_arrays(asked.solution, H=-1e9 * (H + np.eye(len(H)))).certificate
-    found = asked.certified(certificate=proof)
-    assert (found.lower_bound, found.status) == (0, "best_found")
+    answer = asked.certified(certificate=proof)
+    assert (answer.lower_bound, answer.status) == (0, "best_found")
 
 
 def test_prices_on_a_support_are_withdrawn() -> None:
     """Where they do not follow from the slope of the criterion."""
     asked = Asked(lambda: decorrelate(R, 1 - 1e-13, support=MASK, n_starts=5))
     assert np.isfinite(asked.certified().prices).all()
-    found = asked.certified(slopes=asked.solution.slopes + 1e3)
-    assert np.isnan(found.prices).all()
-    assert np.isnan(found.weights).all()
-    assert check(found, R).passed
+    answer = asked.certified(slopes=asked.solution.slopes + 1e3)
+    assert np.isnan(answer.prices).all()
+    assert np.isnan(answer.weights).all()
+    assert check(answer, R).passed

@@ -162,14 +162,14 @@ def changes_of(result: Any, rng: Any, count: int) -> Iterator[tuple[str, Any]]:
         inner = getattr(value, "factor", getattr(value, "left", value))
         given = np.flatnonzero(np.isfinite(inner) & (np.not_equal(inner, 0) | (name != "T")))
         for at in rng.permutation(given)[:count].tolist():
-            own = float(np.ravel(inner)[at])
-            size = MATTERS.get(name, 3e-9) * max(1.0, abs(own))
-            steps = [size, -size] + [0.5 * max(1.0, abs(own))] * (count > 1)
+            number = float(np.ravel(inner)[at])
+            size = MATTERS.get(name, 3e-9) * max(1.0, abs(number))
+            steps = [size, -size] + [0.5 * max(1.0, abs(number))] * (count > 1)
             if name == "rho_min":  # lower floors that do not bind are another truth
                 steps = [float(slack[at]) + 2e-9, float(slack[at]) + 0.1]
             elif name == "rho_upper":  # a bound that is higher than proved is true
                 steps = [-size, -0.5]
-            elif name in ("anchors", "pair_weights") and own == 0:
+            elif name in ("anchors", "pair_weights") and number == 0:
                 continue
             for step in steps:
                 other = {name: nudged(value, step, at)}
@@ -197,11 +197,11 @@ OTHER_WORDS = {
 def test_every_word(kind: str) -> None:
     result, matrix = about(kind)
     for name in set(OTHER_WORDS) & set(vars(result)):
-        told, words = getattr(result, name), OTHER_WORDS[name]
+        word, words = getattr(result, name), OTHER_WORDS[name]
         if name == "criterion" and result.certificate.is_exact:
             words = []  # no residual correlation is none by any criterion
-        for other in {"", f"{told}x", *words} - {told}:
-            either = {told, other} == {"best_found", "not_converged"}  # for an open gap
+        for other in {"", f"{word}x", *words} - {word}:
+            either = {word, other} == {"best_found", "not_converged"}  # for an open gap
             assert either or refused(replace(result, **{name: other}), matrix), other
     for other in {"", "exact", "tradeoff"} - {result.certificate.kind}:
         proof = replace(result.certificate, kind=other)
@@ -223,13 +223,13 @@ def test_dual_points(kind: str, count: int) -> None:
                 prices = {"prices": 2 * other} if name == "multipliers" else {}
                 lie = replace(lie, weights=other, **prices)
             try:
-                found = check(lie, matrix)
+                judgement = check(lie, matrix)
             except CertificateError:
                 continue
-            if found.passed:  # then it has to be true, and as sharp as promised
-                assert found.lower <= getattr(result, "objective", found.upper) + 1e-7
+            if judgement.passed:  # then it has to be true, and as sharp as promised
+                assert judgement.lower <= getattr(result, "objective", judgement.upper) + 1e-7
             else:
-                assert found.problems
+                assert judgement.problems
                 assert name in ("slope", "eta") or verifier_refuses(lie, matrix), name
 
 

@@ -86,10 +86,10 @@ def test_nothing_is_lost(kind: str, tmp_path: Path) -> None:
     for name, a in result.certificate.arrays.items():
         np.testing.assert_array_equal(file.result.certificate.arrays[name], a)
     for rigorous in (False, True):
-        found = file.verify(matrix, rigorous=rigorous)
-        assert found.passed, found.problems
-        assert len(found.claims) >= 6
-        assert found.lower <= found.upper + 1e-7
+        judgement = file.verify(matrix, rigorous=rigorous)
+        assert judgement.passed, judgement.problems
+        assert len(judgement.claims) >= 6
+        assert judgement.lower <= judgement.upper + 1e-7
     assert not verifier_refuses(result, matrix)
     stored = json.loads(text_of(kind))["content"]["R"]
     assert (stored is None) == kind.startswith("wide")  # no p × p array
@@ -278,6 +278,6 @@ def test_as_a_program(tmp_path: Path) -> None:
         (signed(bare), [], 1),
     ):
         file.write_text(text, "utf-8")
-        status, told = run(file, *given)
-        assert (status, told.startswith("refused: ")) == (code, bool(code)), told
-        assert bool(code) or told == "verified\n"
+        status, answer = run(file, *given)
+        assert (status, answer.startswith("refused: ")) == (code, bool(code)), answer
+        assert bool(code) or answer == "verified\n"

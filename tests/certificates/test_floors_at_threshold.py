@@ -104,8 +104,8 @@ def test_parts_that_prove_nothing(judge: Any, kind: str) -> None:
         ({"mean_S": 1.01 * S}, "largest mean"),
         ({"mean_S": S[:-1, :-1]}, "mean_S"),
     ):
-        found = verdict(judge, with_arrays(result, **arrays), R)
-        assert any(word in found for word in words.split("|")), (arrays, found)
+        problems = verdict(judge, with_arrays(result, **arrays), R)
+        assert any(word in problems for word in words.split("|")), (arrays, problems)
 
 
 def test_a_binding_output_is_not_counted_twice() -> None:

@@ -159,10 +159,10 @@ def test_dual_points_that_no_solver_made(
     assert not any(passed) or claimed <= 1 + 1e-6 or not is_bound
     for judge in (check, prove):
         try:
-            found = judge(lie, matrix)
+            judgement = judge(lie, matrix)
         except CertificateError:
             continue
-        assert found.lower <= result.objective + 1e-7
+        assert judgement.lower <= result.objective + 1e-7
 
 
 class Boastful(float):
@@ -223,12 +223,12 @@ def test_results_that_are_kept_as_factors_are_judged_by_one() -> None:
 def test_results_and_matrices_that_do_not_belong_together() -> None:
     arrays = {"multipliers": np.ones(6), "H": np.eye(6)}
     other = Certificate("tradeoff", arrays, {"criterion": None})
-    for result, matrix, told in (
+    for result, matrix, message in (
         ("result", R, "Threshold or a Decorrelation"),
         (frontier(R, [0.9]), R, "Frontier.*result_"),
         (replace(honest("squared"), R=None), np.ones((6, 6)), "R is singular"),
         (replace(honest("threshold"), certificate=other), R, "'tradeoff'.*Threshold"),
     ):
         for judge in (check, prove):
-            with pytest.raises(CertificateError, match=told):
+            with pytest.raises(CertificateError, match=message):
                 judge(result, matrix)

@@ -175,8 +175,8 @@ def test_prices_on_a_support() -> None:
             assert failed(replace(result, prices=prices, weights=weights)) == {"prices", "weights"}
     unknown, part = np.full(6, np.nan), np.r_[np.nan, result.prices[1:]]
     broken(replace(result, prices=unknown, weights=unknown))
-    for told in ({"prices": unknown}, {"weights": unknown}, {"prices": part}):
-        assert verdict(check, replace(result, **told), R)
+    for changes in ({"prices": unknown}, {"weights": unknown}, {"prices": part}):
+        assert verdict(check, replace(result, **changes), R)
 
 
 def test_prices_of_sources_alone_in_their_column() -> None:

@@ -43,8 +43,8 @@ def test_a_factor_of_fewer_directions() -> None:
         arrays = {**c.arrays, "factor": A}
         arrays["N"] = arrays["N"][:-1, :-1]
         lie = Certificate(c.kind, arrays, {**c.info, "rank": 4})
-        found = verdict(check, replace(result, certificate=lie), R)
-        assert "factor" in found
+        problems = verdict(check, replace(result, certificate=lie), R)
+        assert "factor" in problems
         assert refused(replace(result, certificate=lie), R)
 
 

@@ -101,13 +101,13 @@ def test_parts_of_wide_results_that_do_not_fit() -> None:
     result, R = wide()
     info = {"rank": 3, "criterion": "squared"}
     frame = {"factor": np.eye(3), "N": np.eye(3), "multipliers": np.ones(3), "kappa": np.ones(3)}
-    for change, told in (
+    for change, message in (
         ({"certificate": Certificate("frame", frame, info)}, "a rank below p is not combined"),
         ({"T": result.T[1:]}, r"shape \(40, 3\)"),
         ({"anchors": None}, "give R"),
         ({"anchors": np.array(result.anchors)[1:]}, "40 rows"),
     ):
-        with pytest.raises(CertificateError, match=told):
+        with pytest.raises(CertificateError, match=message):
             check(replace(result, **change), R)
     with pytest.raises(CertificateError, match="no matrix"):
         check(result, FactoredCorrelation(np.ones(40)))

@@ -186,12 +186,12 @@ def test_floors_of_exact_decorrelators_bound_no_others() -> None:
         broken(replace(result, goal=Budget(budget, upper)), *wrong)
     mean = replace(honest("exact"), rho_min=np.full(6, 0.5))
     for upper, wrong in ((1.0, []), (0.9, ["largest floor"])):
-        told = replace(mean, goal=Budget(0.0, upper))
-        broken(told, "largest mean fidelity", *wrong)
+        lie = replace(mean, goal=Budget(0.0, upper))
+        broken(lie, "largest mean fidelity", *wrong)
     # Nor does the bound on a support, which says nothing of other floors.
     support = honest("support")
-    told = replace(support, goal=Budget(support.objective, float(support.rho_min[0]) + 1e-6))
-    assert "largest floor" in failed(told)
+    lie = replace(support, goal=Budget(support.objective, float(support.rho_min[0]) + 1e-6))
+    assert "largest floor" in failed(lie)
     for judge in (check, prove):
         with pytest.raises(CertificateError, match="`rho_upper` must be a number"):
             judge(replace(mean, goal=Budget(0.0, None)), R)  # type: ignore[arg-type]
@@ -212,9 +212,9 @@ def test_a_threshold_of_outputs_that_are_not_quite_exact() -> None:
     th = honest("threshold")
     longer = replace(th, T=th.T * (1 + 1.8e-9), fidelity=th.fidelity * (1 + 1.8e-9))
     for judge in (check, prove):
-        found = judge(longer, R)
-        assert found.lower <= th.lower + 1e-12
-        assert found.lower >= th.lower - 1e-8
+        judgement = judge(longer, R)
+        assert judgement.lower <= th.lower + 1e-12
+        assert judgement.lower >= th.lower - 1e-8
         lie = replace(longer, lower=float(longer.fidelity.min()))
         assert "lower" in failed(lie, R, judge)
 

@@ -47,8 +47,8 @@ def test_other_criteria_are_judged_by_the_rows(criterion: Any, settings: dict[st
     assert isinstance(result.T, LowRankTransform)
     assert result.certificate.kind == "tradeoff"
     for judge in (check, prove):
-        found = judge(result, matrix)
-        assert found.passed, found.problems
+        judgement = judge(result, matrix)
+        assert judgement.passed, judgement.problems
     file = parse_certificate(certificate_text(result, matrix))
     assert file.verify(matrix).passed
     assert not check(replace(result, lower_bound=1.001 * result.lower_bound), matrix).passed
@@ -81,16 +81,16 @@ def test_a_threshold_without_the_least_residual() -> None:
     across = np.random.default_rng(0).normal(size=8)
     across -= U[:, 0] * (across @ U[:, 0])
     across /= np.linalg.norm(across)
-    found = {}
+    claims = {}
     for size in (4e-3, 1e-3):  # a residual of 1.6e-5 and 1e-6 more, of 80
         right = EDGE.T.right.copy()
         right[:, 0] += (np.cos(size) - 1) * U[:, 0] + np.sin(size) * across
         T = LowRankTransform(EDGE.T.left, right)
         f = np.einsum("ij,ij->j", A, A @ T)
         lie = replace(EDGE, T=T, fidelity=f, lower=float(f.min()))
-        found[size] = failed(lie, FactoredCorrelation(ROWS))
-    assert "least residual" in found[4e-3]
-    assert "least residual" not in found[1e-3]
+        claims[size] = failed(lie, FactoredCorrelation(ROWS))
+    assert "least residual" in claims[4e-3]
+    assert "least residual" not in claims[1e-3]
 
 
 def test_bounds_of_a_threshold_that_cross() -> None:

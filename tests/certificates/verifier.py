@@ -12,10 +12,10 @@ VERIFIER = runpy.run_path(str(PROGRAM))
 
 def problems(content: Any, matrix: Any) -> list[str]:
     """What the verifier finds wrong with a file."""
-    found = VERIFIER["problems"]
-    found.clear()
+    wrong = VERIFIER["problems"]
+    wrong.clear()
     try:
         VERIFIER["verify"](content, matrix)
     except (ValueError, LookupError, TypeError, ArithmeticError, AttributeError) as error:
-        found.append(str(error))
-    return list(found)
+        wrong.append(str(error))
+    return list(wrong)

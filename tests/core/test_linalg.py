@@ -104,9 +104,9 @@ def test_equations_without_a_solution_do_not_overflow() -> None:
     next_to_one = [0.999, 1.0, 0.9999999019455252, 0.999, 0.9999999999999979]
     floors = np.array([*next_to_one, 0.85, 0.0, 0.9997301540734447])
     with np.errstate(over="raise", invalid="raise"):
-        found = best_exact(R, floors)
-    assert not found.feasible
-    assert found.trace_margin < 0
+        best = best_exact(R, floors)
+    assert not best.feasible
+    assert best.trace_margin < 0
 
 
 @pytest.mark.parametrize("condition", [1e2, 1e8, 1e12])

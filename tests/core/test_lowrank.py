@@ -14,10 +14,10 @@ def test_neighbours_are_the_largest_correlations(rank, monkeypatch):
     U[:, 7], U[:, 100] = -U[:, 3], U[:, 50]  # opposites and copies
     U /= np.linalg.norm(U, axis=0)
     monkeypatch.setattr(linalg, "MANY", 300)
-    found = linalg.largest_residuals(FactoredCorrelation(U))
+    largest = linalg.largest_residuals(FactoredCorrelation(U))
     R = np.abs(U.T @ U)
     np.fill_diagonal(R, 0.0)
-    np.testing.assert_allclose(found, R.max(axis=0), atol=1e-14)
+    np.testing.assert_allclose(largest, R.max(axis=0), atol=1e-14)
 
 
 @pytest.mark.parametrize(("least", "inverts"), [(3e-13, True), (0.3e-13, False)])

@@ -30,8 +30,8 @@ def assert_relations_hold(relations, columns):
     """Each variable is the combination of the others that its relation says."""
     for relation in relations:
         combined = sum(c * columns[:, int(name[1:])] for c, name in relation.terms)
-        own = columns[:, int(relation.variable[1:])]
-        assert np.abs(own - combined).max() < 1e-5 * np.abs(own).max()
+        variable = columns[:, int(relation.variable[1:])]
+        assert np.abs(variable - combined).max() < 1e-5 * np.abs(variable).max()
 
 
 def table(n=60, p=4, seed=0):

@@ -157,8 +157,8 @@ def test_no_row_is_kept():
     moments = Moments(list("abc"))
     for row in X:
         moments.update(row[None])
-    kept = np.concatenate([np.ravel(v) for k, v in moments.state().items() if k != "names"])
-    assert not np.isin(X, kept).any()
+    numbers = np.concatenate([np.ravel(v) for k, v in moments.state().items() if k != "names"])
+    assert not np.isin(X, numbers).any()
 
 
 def test_other_columns_cannot_be_merged():

@@ -149,8 +149,8 @@ def test_masked_cells_are_missing(wine):
     X = np.ma.masked_array(rows, mask=False)
     assert np.array_equal(CORAL().fit(X).T_, CORAL().fit(rows).T_)
     X[4, 2] = np.ma.masked
-    told = r"missing values \(NaN\) in `x2`, first in row 4\..* in a pipeline\)\.$"
-    with pytest.raises(InvalidTableError, match=told):
+    message = r"missing values \(NaN\) in `x2`, first in row 4\..* in a pipeline\)\.$"
+    with pytest.raises(InvalidTableError, match=message):
         CORAL().fit(X)
 
 

@@ -106,15 +106,15 @@ def test_composites_have_no_figures_of_their_own_before():
 
 
 @pytest.mark.parametrize(
-    ("fidelity", "said"),
+    ("fidelity", "count"),
     [
         ([0.99, 0.8996, 0.95, 0.9], "at least 0.899 (weakest: b)"),  # rounded down
         ([0.9001, 0.95, 0.9004, 0.97], "2 of 4 variables keep 0.900, the rest more"),
         ([0.9] * 4, "all 4 variables keep 0.900"),
     ],
 )
-def test_the_headline_counts_the_weakest(fidelity, said):
+def test_the_headline_counts_the_weakest(fidelity, count):
     measured = CORAL(0.9).fit(pd.DataFrame(rows(), columns=list("abcd"))).measured_
     measured = replace(measured, fidelity=np.array(fidelity))
-    assert said in measured.headline()
+    assert count in measured.headline()
     assert measured.weakest == "abcd"[int(np.argmin(fidelity))]

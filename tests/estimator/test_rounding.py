@@ -31,21 +31,21 @@ def fitted(X, **options):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = CORAL(0.9).fit(X, **options)
-    told = [str(w.message) for w in caught if issubclass(w.category, RoundingWarning)]
-    return model, told
+    warned = [str(w.message) for w in caught if issubclass(w.category, RoundingWarning)]
+    return model, warned
 
 
 @pytest.mark.parametrize("noise", [1e-1, 1e-3, 1e-4, 3e-5, 1e-5])
 def test_a_fit_that_is_off_on_its_rows_says_so(noise):
     X = nearly_dependent(noise)
-    model, told = fitted(X)
+    model, warned = fitted(X)
     deviation = off(model, X)
     if deviation > 2 * NEGLIGIBLE:
-        assert len(told) == 1
-        assert f"{deviation:.0e}"[-3:] in told[0]  # the figure has the right order of magnitude
-        assert model.result_.notes.rounding == told[0]
+        assert len(warned) == 1
+        assert f"{deviation:.0e}"[-3:] in warned[0]  # the figure has the right order of magnitude
+        assert model.result_.notes.rounding == warned[0]
     if deviation < 0.5 * NEGLIGIBLE:
-        assert told == []
+        assert warned == []
         assert not model.result_.notes.rounding
     assert noise > 2e-5 or deviation > NEGLIGIBLE
     # as the guide says: correlations left grow with the condition, and rows come back
@@ -58,9 +58,9 @@ def test_a_fit_that_is_off_on_its_rows_says_so(noise):
 def test_weighted_rows_are_checked_with_their_weights():
     X = nearly_dependent(1e-5)
     weights = np.arange(200) % 3 + 1
-    model, told = fitted(X, sample_weight=weights)
+    model, warned = fitted(X, sample_weight=weights)
     assert off(model, X, weights) > NEGLIGIBLE
-    assert len(told) == 1
+    assert len(warned) == 1
 
 
 def test_where_the_rows_are_gone_a_bound_is_reported():

@@ -63,8 +63,8 @@ def test_where_there_is_nothing_to_say():
     assert sentences.unfloored(decorrelate(PAIR), None) == ""
     assert sentences.goal(decorrelate(PAIR, 1.0)) == ""
     # variables whose VIFs are above 5, and composites of them that keep to the limit
-    kept = maximize_fidelity(HEAVY, 3.0, criterion="vif", anchors=COMPOSITES)
-    assert "changed" not in sentences.goal(kept)
+    limited = maximize_fidelity(HEAVY, 3.0, criterion="vif", anchors=COMPOSITES)
+    assert "changed" not in sentences.goal(limited)
     assert sentences.price(1.6e-10) == "0"
     assert sentences.price(float("inf")) == "∞"
 
@@ -107,7 +107,7 @@ def test_a_summary_says_of_which_problem_the_threshold_is(settings, start):
     """ρ★ of another matrix, of all coefficients or of the columns is not that of the outputs."""
     X = load_wine().to_frame().iloc[:, 5:9]
     coral = CORAL(**settings).fit(X)
-    said = coral.summary().splitlines()[-1]
-    assert said.startswith(start)
+    sentence = coral.summary().splitlines()[-1]
+    assert sentence.startswith(start)
     solved = coral.correlation_ if "covariance" in settings else X.corr()
-    assert f"{threshold(solved).value:.9f} and no higher" in said
+    assert f"{threshold(solved).value:.9f} and no higher" in sentence

@@ -76,7 +76,7 @@ def test_tight_frames_are_not_the_only_extreme_points():
     floors = cp.sum(cp.multiply(sources, U), axis=0) >= common
     problem = cp.Problem(cp.Maximize(common), [*limits, floors])
     conic.solve(problem)
-    found = threshold(sources.T @ sources)
-    assert found.lower == pytest.approx(best, abs=1e-6)
-    assert found.upper == pytest.approx(problem.value, abs=1e-6)
-    assert found.upper > found.lower + 0.08
+    edge = threshold(sources.T @ sources)
+    assert edge.lower == pytest.approx(best, abs=1e-6)
+    assert edge.upper == pytest.approx(problem.value, abs=1e-6)
+    assert edge.upper > edge.lower + 0.08

@@ -72,7 +72,7 @@ def test_nothing_is_lost_for_another_convex_monotone_criterion():
     def outputs(x):
         return x.reshape(p, p)
 
-    found = minimize(
+    end = minimize(
         lambda x: np.sum(np.abs((outputs(x).T @ outputs(x))[at]) ** 3),
         (A @ decorrelate(R, rho).T).ravel(),
         method="SLSQP",
@@ -83,7 +83,7 @@ def test_nothing_is_lost_for_another_convex_monotone_criterion():
         options={"ftol": 1e-13, "maxiter": 500},
     )
     assert problem.value > 1e-3
-    assert found.fun == pytest.approx(problem.value, rel=1e-4)
+    assert end.fun == pytest.approx(problem.value, rel=1e-4)
 
 
 def test_in_the_coordinates_of_the_transformation_there_are_other_local_maxima():
@@ -99,7 +99,7 @@ def test_in_the_coordinates_of_the_transformation_there_are_other_local_maxima()
 
     start = np.array([0.9, -0.3])
     assert np.linalg.det(outputs(start)) * np.linalg.det(A) < 0
-    found = minimize(
+    end = minimize(
         lambda x: -x[2],
         np.append(start, 0.0),
         method="SLSQP",
@@ -109,10 +109,10 @@ def test_in_the_coordinates_of_the_transformation_there_are_other_local_maxima()
         ],
     )
     apart = np.arccos(np.sqrt(1 - 1 / limit))
-    assert -found.fun == pytest.approx(np.cos((np.arccos(0.8) + apart) / 2), abs=1e-6)
+    assert -end.fun == pytest.approx(np.cos((np.arccos(0.8) + apart) / 2), abs=1e-6)
     best = maximize_fidelity(R, limit, criterion="vif").rho_min[0]
     assert best == pytest.approx(np.cos((apart - np.arccos(0.8)) / 2), abs=1e-9)
-    assert best > 0.3 - found.fun
+    assert best > 0.3 - end.fun
 
 
 @pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
@@ -167,10 +167,10 @@ def test_the_squared_threshold_is_the_value_of_minimax_detection(seed):
     success = [a @ M @ a >= worst for a, M in zip(A.T, measurement, strict=True)]
     problem = cp.Problem(cp.Maximize(worst), [sum(measurement) == np.eye(4), *success])
     conic.solve(problem)
-    found = threshold(R)
-    assert found.value**2 == pytest.approx(problem.value, abs=1e-6)
+    edge = threshold(R)
+    assert edge.value**2 == pytest.approx(problem.value, abs=1e-6)
     prior = np.array([constraint.dual_value for constraint in success]).ravel()
-    assert prior == pytest.approx(found.weights, abs=1e-4)
+    assert prior == pytest.approx(edge.weights, abs=1e-4)
 
 
 def test_multipliers_of_the_largest_mean_exist_at_the_threshold_unless_some_floors_are_idle(wine):
@@ -183,9 +183,9 @@ def test_multipliers_of_the_largest_mean_exist_at_the_threshold_unless_some_floo
         (blocks, 3, True),
         (wine.correlation, 12, False),
     ):
-        found = threshold(R)
-        assert np.sum(found.weights > 0) == binding
-        near, nearer = (decorrelate(R, found.value - room).weights.max() for room in (1e-5, 1e-7))
+        edge = threshold(R)
+        assert np.sum(edge.weights > 0) == binding
+        near, nearer = (decorrelate(R, edge.value - room).weights.max() for room in (1e-5, 1e-7))
         assert (nearer < 1.1 * near) == bounded
         assert bounded or nearer > 5 * near
 

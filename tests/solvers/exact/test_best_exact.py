@@ -97,10 +97,10 @@ def test_any_positive_definite_matrix_will_do() -> None:
     X = rng.normal(size=(30, 5)) * [1, 10, 0.1, 3, 0.5]
     C = np.cov(X.T)
     floors = 0.5 * np.sqrt(np.diag(C))
-    found = best_exact(C, floors)
-    assert found.feasible
-    assert np.abs(found.T.T @ C @ found.T - np.eye(5)).max() < 1e-10
-    assert mean_excess(C, floors, found.weights, found.S, found.T) < 1e-10
+    best = best_exact(C, floors)
+    assert best.feasible
+    assert np.abs(best.T.T @ C @ best.T - np.eye(5)).max() < 1e-10
+    assert mean_excess(C, floors, best.weights, best.S, best.T) < 1e-10
 
 
 def test_an_unsettled_mean_is_not_called_exact() -> None:
@@ -118,14 +118,14 @@ def test_an_unsettled_mean_is_not_called_exact() -> None:
 )
 def test_a_limit_that_is_reached_is_reported(floor: float | None, max_iter: int) -> None:
     R = np.asarray(load_wine().correlation)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         answer = decorrelate(R, floor, max_iter=max_iter)
     best = decorrelate(R, floor)
     worst = {None: "min_fidelity"}.get(floor, "mean_fidelity")
     missed = getattr(best, worst) - getattr(answer, worst)
     assert answer.status == ("exact" if missed < 1e-8 else "best_found")
-    assert [warning.category for warning in told] == [NotCertifiedWarning] * (missed >= 1e-8)
+    assert [warning.category for warning in caught] == [NotCertifiedWarning] * (missed >= 1e-8)
     assert np.abs(answer.T.T @ R @ answer.T - np.eye(13)).max() < 1e-10
     assert check(answer, R).passed  # less is claimed, and it holds
 

@@ -145,10 +145,10 @@ def test_relative_floors() -> None:
     """t such that f_j ≥ t·floor_j; a zero floor asks for nothing."""
     R = make_system(7, seed=2)
     floors = np.array([0.5, 0.9, 0.0, 0.7, 1.0, 0.0, 0.3])
-    found = exact_threshold(R, floors)
-    assert found.upper - found.lower < 1e-9
-    assert np.all(found.fidelity >= found.lower * floors - 1e-12)
-    assert decorrelate(R, np.minimum(floors * found.lower * (1 - 1e-7), 1)).status == "exact"
+    edge = exact_threshold(R, floors)
+    assert edge.upper - edge.lower < 1e-9
+    assert np.all(edge.fidelity >= edge.lower * floors - 1e-12)
+    assert decorrelate(R, np.minimum(floors * edge.lower * (1 - 1e-7), 1)).status == "exact"
 
 
 def test_weights_that_vanish_together_leave_together():
@@ -161,8 +161,8 @@ def test_weights_that_vanish_together_leave_together():
             [0.0404, 0.5109, -0.0009, 1.0],
         ]
     )
-    found = exact_threshold(R)
-    assert found.gap < 1e-12
+    edge = exact_threshold(R)
+    assert edge.gap < 1e-12
     pair = 0.5 * (np.sqrt(1.0 + R[1, 3]) + np.sqrt(1.0 - R[1, 3]))  # the threshold of two variables
-    assert found.lower == pytest.approx(pair, abs=1e-12)
-    assert np.allclose(found.weights, [0.0, 0.5, 0.0, 0.5])
+    assert edge.lower == pytest.approx(pair, abs=1e-12)
+    assert np.allclose(edge.weights, [0.0, 0.5, 0.0, 0.5])

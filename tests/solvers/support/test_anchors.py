@@ -168,12 +168,14 @@ def test_a_floor_of_one_is_the_composite_itself(simulated: Any) -> None:
 def test_projections_in_closed_form(seed: int) -> None:
     R, B, mask = problem(seed + 400)
     for b, on in zip(B.T, mask.T, strict=True):
-        found = column(R, b, on, 0.0)
-        inside = R[np.ix_(found.sources, found.sources)]
-        np.testing.assert_allclose(found.K @ inside @ found.K.T, np.eye(len(found.K)), atol=1e-12)
-        assert found.reach == pytest.approx(reach(R, b, on), abs=1e-12)
-        pull = found.K @ (R @ b)[found.sources] / np.sqrt(b @ R @ b)
-        np.testing.assert_allclose(pull, found.reach * np.eye(len(pull))[0], atol=1e-12)
+        projected = column(R, b, on, 0.0)
+        inside = R[np.ix_(projected.sources, projected.sources)]
+        np.testing.assert_allclose(
+            projected.K @ inside @ projected.K.T, np.eye(len(projected.K)), atol=1e-12
+        )
+        assert projected.reach == pytest.approx(reach(R, b, on), abs=1e-12)
+        pull = projected.K @ (R @ b)[projected.sources] / np.sqrt(b @ R @ b)
+        np.testing.assert_allclose(pull, projected.reach * np.eye(len(pull))[0], atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["floats", "balls"])

@@ -137,19 +137,19 @@ def test_reported_bounds_lie_below_the_semidefinite_ones_or_are_certified(
     for R, mask in sparse_cases[: 2 if criterion == "squared" else 1]:
         p = len(R)
         floors = np.full(p, rho)
-        found = solve_support(R, floors, mask, criterion=criterion, n_starts=20)
+        answer = solve_support(R, floors, mask, criterion=criterion, n_starts=20)
         # A column without other sources has fidelity one: both sides may use that.
         space = feasible_set(R, mask, floors)
         relaxed = lifted_programme(R, mask, space.floors, criterion)
-        assert relaxed <= found.objective + 1e-5
-        U = space.points(found.T[None])[0]
+        assert relaxed <= answer.objective + 1e-5
+        U = space.points(answer.T[None])[0]
         E = residuals(space, U[None])[0]
         if criterion == "squared":
             for arrays in lifted_points(space, multipliers(space, U, E), criterion):
                 assert proved(R, mask, floors, arrays, criterion, bound="lifted") <= relaxed + 1e-5
-        if relaxed >= found.objective - 1e-6:
-            assert found.status == "optimal"
-            assert found.gap <= 1e-8
+        if relaxed >= answer.objective - 1e-6:
+            assert answer.status == "optimal"
+            assert answer.gap <= 1e-8
 
 
 @settings(max_examples=40, deadline=None)
@@ -172,5 +172,5 @@ def test_any_dual_point_bounds_any_feasible_point(seed, rho):
         ("squared", "frobenius", 0.5 * np.sum(E * E)),
         ("absolute", "nuclear", 0.5 * np.abs(E).sum()),
     ):
-        found = proved(R, mask, space.floors, arrays, criterion, bound="frame", norm=norm)
-        assert found <= value + 1e-10
+        bound = proved(R, mask, space.floors, arrays, criterion, bound="frame", norm=norm)
+        assert bound <= value + 1e-10

@@ -106,19 +106,19 @@ def test_impossible_supports_have_a_bound_that_no_answer_beats():
     mask = np.eye(4, dtype=bool)
     for k in (1, 2, -3):
         mask |= np.eye(4, k=k, dtype=bool)
-    found = []
+    verdicts = []
     for seed in range(8):
         A = np.random.default_rng(seed).normal(size=(4, 4)) + 0.8 * np.eye(4)
         R = from_precision(A @ A.T)
         answer = exactness(R, mask)
-        found.append(answer.verdict)
+        verdicts.append(answer.verdict)
         best = decorrelate(R, 0.0, support=mask, n_starts=5).objective
         if answer.verdict == "impossible":
             assert 0 < answer.bound <= best + 1e-9
         elif answer.verdict == "possible":
             np.testing.assert_allclose(answer.T.T @ R @ answer.T, np.eye(4), atol=1e-9)
             assert not answer.T[~mask].any()
-    assert "impossible" in found
+    assert "impossible" in verdicts
 
 
 def test_supports_that_carry_an_exact_transformation_are_never_called_impossible():

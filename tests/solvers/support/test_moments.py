@@ -91,7 +91,7 @@ def test_any_dual_point_gives_a_bound(seed: int, floor: float) -> None:
     p, rng = len(R), np.random.default_rng(seed)
     caps = feasible_set(R, mask, np.full(p, floor))
     space = spheres(caps)
-    found = bound_by_moments(Relaxation(caps, worst=False), np.inf, lambda _: True)
+    solved = bound_by_moments(Relaxation(caps, worst=False), np.inf, lambda _: True)
     E = np.einsum("sia,sja->sij", *[caps.outputs(points(caps, 500, seed))] * 2)
     least = float(np.min(np.sum(np.triu(E, 1) ** 2, axis=(1, 2))))
     bounds = []
@@ -102,10 +102,10 @@ def test_any_dual_point_gives_a_bound(seed: int, floor: float) -> None:
             return A + noise + noise.T
 
         dual = MomentDual(
-            noisy(found.S),
-            found.weights,
-            tuple(map(noisy, found.pairs)),
-            tuple(map(noisy, found.floors)),
+            noisy(solved.S),
+            solved.weights,
+            tuple(map(noisy, solved.pairs)),
+            tuple(map(noisy, solved.floors)),
         )
         bounds.append(float(moment_bound(space, R, dual, Floats(2)).lower))
         assert bounds[-1] <= least + 1e-12
@@ -119,7 +119,7 @@ def conic_value(R: Array, mask: Mask, floors: Array, *, worst: bool) -> float:
     caps = feasible_set(R, mask, floors)
     sizes = caps.valid.sum(axis=1)
     entries = [(k, a) for k in range(caps.p) for a in range(sizes[k])]
-    own = [[e for e in entries if e[0] == k] for k in range(caps.p)]
+    of_column = [[e for e in entries if e[0] == k] for k in range(caps.p)]
     moments: dict[Any, Any] = {}
 
     def E(*names: Any) -> Any:
@@ -131,15 +131,15 @@ def conic_value(R: Array, mask: Mask, floors: Array, *, worst: bool) -> float:
     def matrix(basis: list[tuple[Any, ...]], factor: Any = E) -> Any:
         return cvxpy.bmat([[factor(*a, *b) for b in basis] for a in basis])
 
-    y = [(), *(c for o in own for c in combinations_with_replacement(o, 2))]
+    y = [(), *(c for o in of_column for c in combinations_with_replacement(o, 2))]
     # The last square of a column is one less the others: without it the matrix can be definite.
-    rules = [matrix([c for c in y if not any(c == (o[-1], o[-1]) for o in own)]) >> 0]
+    rules = [matrix([c for c in y if not any(c == (o[-1], o[-1]) for o in of_column)]) >> 0]
     squares = []
     for j in range(caps.p):
         for k in range(j + 1, caps.p):
-            rules.append(matrix([(a, b) for a in own[j] for b in own[k]]) >> 0)
+            rules.append(matrix([(a, b) for a in of_column[j] for b in of_column[k]]) >> 0)
             B = caps.frames[j] @ caps.frames[k].T
-            terms = [(a, b) for a in own[j] for b in own[k]]
+            terms = [(a, b) for a in of_column[j] for b in of_column[k]]
             squares.append(
                 sum(
                     B[a[1], b[1]] * B[c[1], d[1]] * E(a, b, c, d)
@@ -147,13 +147,13 @@ def conic_value(R: Array, mask: Mask, floors: Array, *, worst: bool) -> float:
                     for c, d in terms
                 )
             )
-    for o in own:
+    for o in of_column:
         for c in y:
             rules.append(sum(E(e, e, *c) for e in o) == E(*c))
     for k in range(caps.p):
-        first, rho = own[k][0], float(caps.floors[k])
+        first, rho = of_column[k][0], float(caps.floors[k])
         if sizes[k] > 1 and rho > 0:
-            for o in own:
+            for o in of_column:
                 rules.append(
                     matrix(
                         [(e,) for e in o],

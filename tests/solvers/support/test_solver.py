@@ -161,8 +161,8 @@ def test_nonsmooth_criteria_on_the_papers_system(paper_system, criterion):
 def test_no_seed_ends_above_the_papers_optimum(paper_system, criterion, wanted):
     R, mask = paper_system
     for seed in (1, 2, 3):
-        found = solve_support(R, np.zeros(18), mask, criterion=criterion, random_state=seed)
-        assert found.objective <= wanted
+        result = solve_support(R, np.zeros(18), mask, criterion=criterion, random_state=seed)
+        assert result.objective <= wanted
 
 
 @pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
