@@ -30,8 +30,7 @@ class OpenedFile:
     def reasons(self) -> dict[str, str]:
         """Why columns cannot be variables, by name."""
         columns = self.content.columns.items() if self.matrix is None else ()
-        why = {name: column.unusable(self.table) for name, column in columns}
-        return {name: reason for name, reason in why.items() if reason}
+        return {name: why for name, column in columns if (why := column.unusable(self.table))}
 
     @cached_property
     def unreadable(self) -> tuple[str, ...]:
@@ -51,8 +50,7 @@ class OpenedFile:
     def doubtful(self) -> dict[str, str]:
         """Columns that look like ids, years or weights, with the reason."""
         offered = self.offered if self.matrix is None else ()
-        doubts = {name: self.content.columns[name].doubt for name in offered}
-        return {name: doubt for name, doubt in doubts.items() if doubt}
+        return {name: doubt for name in offered if (doubt := self.content.columns[name].doubt)}
 
     def choose(self, request: Request) -> Dataset:
         """Take the variables that are asked for, or all columns of numbers."""
