@@ -34,7 +34,7 @@ ONES = np.where(np.arange(14) % 5, 0.99, 1.0)
     [
         ("worst", {"rho_min": 0.99}),
         ("worst", {"rho_min": ONES}),
-        pytest.param("worst", {"max_correlation": 0.92}, marks=pytest.mark.slow),
+        ("worst", {"max_correlation": 0.92}),
         ("absolute", {"rho_min": ONES}),
         ("absolute", {"rho_min": 0.99}),
     ],

@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn
-from sklearn.covariance import ShrunkCovariance, ledoit_wolf
+from sklearn.covariance import ShrunkCovariance
 
 from skcoral import CORAL
 from skcoral.exceptions import (
@@ -72,21 +72,6 @@ def test_other_arguments_of_fit_that_are_refused(wine):
         CORAL().fit_moments(wine)
     with pytest.raises(ValueError, match="feature names"):
         CORAL().partial_fit(wine).partial_fit(wine[wine.columns[::-1]])
-
-
-def test_fewer_rows_than_columns_need_explicit_shrinkage():
-    rng = np.random.default_rng(0)
-    X = (rng.normal(size=(6, 12)) + 2 * rng.normal(size=(6, 1))) * np.logspace(-6, 6, 12)
-    with pytest.raises(InvalidTableError, match=r"6 rows.*12 columns.*LedoitWolf"):
-        CORAL(on_singular="raise").fit(X)
-    coral = CORAL(covariance="LedoitWolf").fit(X)
-    Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    _, intensity = ledoit_wolf(Z, assume_centered=True)
-    assert 0 < intensity < 1
-    expected = (1 - intensity) * np.corrcoef(X, rowvar=False) + intensity * np.eye(12)
-    np.testing.assert_allclose(coral.correlation_, expected, atol=1e-9)
-    assert "LedoitWolf" in coral.result_.notes.guarantee
-    np.testing.assert_allclose(coral.T_.T @ expected @ coral.T_, np.eye(12), atol=1e-8)
 
 
 def test_constant_duplicated_and_dependent_columns(wine):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import tracemalloc
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from skcoral import CORAL
-from skcoral.certificates import certificate_text, check, parse_certificate
+from skcoral.certificates import certificate_text, parse_certificate
 from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
 from skcoral.data.moments import Moments
 from skcoral.data.wide import RowMoments
@@ -112,7 +111,7 @@ def test_least_norm_where_outputs_do_not_determine_rows():
 
 
 def test_wide_tables_have_no_square_matrix():
-    n, p = 40, 2500
+    n, p = 20, 1500
     X = factor_rows(n, p)
     tracemalloc.start()
     coral = CORAL(0.9).fit(X)
@@ -203,29 +202,3 @@ def test_new_rows_keep_what_is_guaranteed_where_columns_are_many():
     off = ~np.eye(500, dtype=bool)
     before, after = (np.sqrt(np.mean(np.corrcoef(Y.T)[off] ** 2)) for Y in (sources, outputs))
     assert after < 0.7 * before
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"rho_min": 0.9, "criterion": "worst"},
-        {"rho_min": 0.97, "criterion": "absolute"},
-        {"max_correlation": 0.97},
-        {"rho_min": 0.9, "pair_weights": 1.0 + np.eye(9, k=1) + np.eye(9, k=-1)},
-    ],
-)
-def test_pairs_of_few_rows_have_certificates_that_can_be_checked(settings):
-    """Bounds on single pairs need no matrix: they are judged by its factor."""
-    X = np.random.default_rng(0).normal(size=(4, 9))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        coral = CORAL(**settings).fit(X)
-    assert check(coral.result_, coral.correlation_).passed
-    outputs = coral.transform(X)
-    G = np.corrcoef(outputs.T)
-    fidelity = [np.corrcoef(X[:, j], outputs[:, j])[0, 1] for j in range(9)]
-    assert min(fidelity) >= coral.floors_.min() - 1e-8
-    largest = np.abs(G - np.eye(9)).max()
-    assert largest == pytest.approx(coral.measured_.largest_correlation, abs=1e-8)
-    if "max_correlation" in settings:
-        assert largest <= 0.97 + 1e-8
