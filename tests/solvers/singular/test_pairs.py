@@ -22,8 +22,9 @@ def test_gradients(criterion: Any, weighted: bool) -> None:
     W = 0.5 * (W + W.T) * (1 - np.eye(6)) if weighted else None
     for width in (1.0, 0.1):
         step = 1e-6
-        ahead, behind = (smoothed(U + s * move, criterion, W, width)[0] for s in (step, -step))
-        gradient = smoothed(U, criterion, W, width)[1]
+        ends = U + step * move, U - step * move
+        ahead, behind = (smoothed(end, None, criterion, W, width)[0] for end in ends)
+        gradient = smoothed(U, None, criterion, W, width)[1]
         assert np.sum(gradient * move) == pytest.approx((ahead - behind) / (2 * step), rel=1e-6)
 
 
@@ -32,16 +33,16 @@ def test_narrow_smoothing_is_the_criterion(criterion: Any) -> None:
     U = np.random.default_rng(4).normal(size=(3, 6))
     U /= np.linalg.norm(U, axis=0)
     wanted = criterion_of(U, criterion, None)
-    assert smoothed(U, criterion, None, 1e-8)[0] == pytest.approx(wanted, abs=1e-7)
+    assert smoothed(U, None, criterion, None, 1e-8)[0] == pytest.approx(wanted, abs=1e-7)
 
 
 @pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
 def test_stacked_outputs_are_smoothed_one_by_one(criterion: Any) -> None:
     U = np.random.default_rng(5).normal(size=(4, 3, 7))
     U /= np.linalg.norm(U, axis=1, keepdims=True)
-    stacked = smoothed(U, criterion, None, 0.1)
+    stacked = smoothed(U, None, criterion, None, 0.1)
     for k, u in enumerate(U):
-        for part, wanted in zip(stacked, smoothed(u, criterion, None, 0.1), strict=True):
+        for part, wanted in zip(stacked, smoothed(u, None, criterion, None, 0.1), strict=True):
             np.testing.assert_allclose(part[k], wanted, rtol=1e-12, atol=1e-14)
         assert stacked[2][k] == pytest.approx(criterion_of(u, criterion))
 

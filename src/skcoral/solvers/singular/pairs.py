@@ -7,6 +7,8 @@ Outputs may be stacked.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from skcoral.core.arrays import Array, Index
@@ -18,6 +20,7 @@ from skcoral.solvers.singular.caps import descend_on_caps
 _PATIENCE = 25  # steps after which progress is looked at
 _WIDTHS = (1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6)  # relative to the value
 _GAIN = 1e-6  # progress in these steps, relative to the value, that counts as none
+_FOLLOWED = 12  # points that are followed to the end; with 4 some gaps of worst pairs stay open
 _ROUGH = 1e-3  # the same relative to the width, for the worst pair
 
 
@@ -52,7 +55,7 @@ def descend_pairs(
     up to ``goal``, relative to ``max(1, value)``.
     """
     best, used = starts, 0
-    values = smoothed(starts, criterion, pair_weights, 1.0)[2]
+    values = smoothed(starts, None, criterion, pair_weights, 1.0)[2]
     widths = (1.0,) if criterion == "squared" else (w for w in _WIDTHS if w <= widest)
     for stage in widths:
         least = float(values.min())
@@ -60,16 +63,8 @@ def descend_pairs(
             break
         width = stage * max(least, 1e-12)
         gain = max(_GAIN, _ROUGH * stage) if criterion == "worst" else _GAIN
-
-        def enough(value: Array, gain: float = gain) -> Array:
-            return gain * np.maximum(np.abs(value), 1e-12)
-
-        def smooth(
-            U: Array, _: Index | None = None, width: float = width
-        ) -> tuple[Array, Array, Array]:
-            return smoothed(U, criterion, pair_weights, width)
-
-        steepest = np.linalg.norm(smooth(best)[1], axis=1).max(axis=1)
+        smooth = partial(smoothed, criterion=criterion, pair_weights=pair_weights, width=width)
+        steepest = np.linalg.norm(smooth(best, None)[1], axis=1).max(axis=1)
         points, values, count = descend_on_caps(
             A,
             best,
@@ -80,15 +75,17 @@ def descend_pairs(
             max_iter=max_iter,
             step=0.1 / np.maximum(steepest, 1e-12),
             patience=_PATIENCE,
-            enough=enough,
+            enough=partial(np.multiply, gain),
         )
-        best = np.stack(points)
+        # half of the points are left behind at each width
+        kept = np.argsort(values, kind="stable")[: max(_FOLLOWED, len(values) // 2)]
+        best, values = np.stack(points)[kept], values[kept]
         used += count
     return best[int(values.argmin())], used
 
 
 def smoothed(
-    U: Array, criterion: Criterion, pair_weights: Array | None, width: float
+    U: Array, _: Index | None, criterion: Criterion, pair_weights: Array | None, width: float
 ) -> tuple[Array, Array, Array]:
     """The smoothed criterion, its gradient, and the criterion itself, of stacked outputs too."""
     p = U.shape[-1]

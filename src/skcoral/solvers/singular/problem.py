@@ -133,7 +133,7 @@ class FrameProblem:
 
     @property
     def further(self) -> int:
-        """How many further starts the other criteria have, three times and once more."""
+        """How many further starts the other criteria have, four times and once more."""
         return int(min(self.starts, _FURTHER / self._work))
 
     @property
@@ -193,7 +193,7 @@ class FrameProblem:
         # from the outputs alone, which may be enough; from further places; from near the best
         for widest, size, count in (
             (np.inf, 0.0, 0),
-            (np.inf, 1.0, 3 * further),
+            (np.inf, 1.0, 4 * further),
             (_NEAR, 0.4, further),
         ):
             U = answer.outputs[None]
