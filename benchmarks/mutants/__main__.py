@@ -47,7 +47,11 @@ TESTS = {
         "tests/solvers/singular/test_rank_bound.py",
         "tests/solvers/singular/test_rank_factors.py",
     ],
-    "solvers/exact": ["tests/solvers/exact", "tests/certificates/test_claims.py"],
+    "solvers/exact": [
+        "tests/solvers/exact",
+        "tests/solvers/tradeoff/test_work.py",
+        "tests/certificates/test_claims.py",
+    ],
     "solvers/tradeoff": ["tests/solvers/tradeoff", "tests/test_choosing.py"],
     "solvers/singular": ["tests/solvers/singular", "tests/certificates/test_singular.py"],
     "solvers/support": ["tests/solvers/support", "tests/certificates/test_claims.py"],

@@ -37,6 +37,7 @@ ASKED: dict[str, Callable[[Any], Any]] = {
     "0.9, squared": lambda R: decorrelate(R, 0.9),
     "0.98, squared": lambda R: decorrelate(R, 0.98),
     "mixed, squared": lambda R: decorrelate(R, mixed(R)),
+    "ones, squared": lambda R: decorrelate(R, np.resize([1.0, 0.9], len(R))),
     "0.98, worst": lambda R: decorrelate(R, 0.98, criterion="worst"),
     "mixed, worst": lambda R: decorrelate(R, mixed(R), criterion="worst"),
     "0.5, absolute": lambda R: decorrelate(R, 0.5, criterion="absolute"),
@@ -87,6 +88,9 @@ LIMITS: list[tuple[str, str, int, int, float]] = [
     ("two sums", "0.5, absolute", 87, 750, 1e-07),
     ("two sums", "0.98, absolute", 240, 4000, 1e-12),
     ("two sums", "mixed, absolute", 1500, 16000, 1e-07),
+    ("5 rows", "budget", 17, 29000, 1e-10),
+    ("5 rows", "frontier", 2, 24000, 1e-07),
+    ("5 rows", "ones, squared", 40, 2000, 1e-8),
 ]
 
 
@@ -97,3 +101,20 @@ def test_steps_are_few(table: str, asked: str, steps: int, matrices: int, gap: f
     assert needs.steps <= steps
     assert needs.matrices <= matrices
     assert needs.gap <= gap
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_steps_are_numbered_in_their_order() -> None:
+    told: list[int] = []
+    decorrelate(TABLES["5 rows"], 0.9, callback=lambda step, *_: told.append(step))
+    assert len(set(told)) > 2
+    assert told == sorted(told)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_variables_themselves_are_the_point_of_a_frontier_at_one() -> None:
+    R = TABLES["5 rows"]
+    curve, off = frontier(R, rho_min=[1.0]), np.abs(R[np.triu_indices(len(R), 1)])
+    assert curve.objective[0] == pytest.approx((off**2).sum(), abs=1e-9)
+    assert curve.mean_residual[0] == pytest.approx(off.mean(), abs=1e-9)
+    assert curve.worst_residual[0] == pytest.approx(off.max(), abs=1e-9)

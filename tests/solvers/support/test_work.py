@@ -13,6 +13,7 @@ import work
 from skcoral import decorrelate, threshold
 
 TABLES = {
+    "small": work.matrix(problems.factor, 4),
     "factor": work.matrix(problems.factor, 6),
     "sample": work.matrix(problems.sample, 9),
     "autoregressive": work.matrix(problems.autoregressive, 7),
@@ -47,6 +48,12 @@ def composites(R: Any) -> Any:
     return decorrelate(R, 0.9, anchors=B, support=mask, n_starts=5)
 
 
+def moments(R: Any) -> Any:
+    """Neighbours only, proved by moments."""
+    mask = np.abs(np.subtract.outer(np.arange(len(R)), np.arange(len(R)))) <= 1
+    return decorrelate(R, 0.9, support=mask, n_starts=3, proof="moments")
+
+
 ASKED: dict[str, Callable[[Any], Any]] = {
     "0, squared": lambda R: some(R, 0.0),
     "0.9, squared": lambda R: some(R, 0.9),
@@ -58,6 +65,7 @@ ASKED: dict[str, Callable[[Any], Any]] = {
     "0.99, absolute": lambda R: some(R, 0.99, "absolute"),
     "all": everything,
     "composites": composites,
+    "moments": moments,
     "within, squared": lambda R: within(R, 0.8, "squared"),
     "within, worst": lambda R: within(R, 0.8, "worst"),
     "within, absolute": lambda R: within(R, 0.95, "absolute"),
@@ -84,6 +92,7 @@ LIMITS: list[tuple[str, str, int, int, float]] = [
     ("autoregressive", "within, absolute", 4, 8900, 1e-11),
     ("nearly singular", "0.99, squared", 78, 28000, 0.0038),
     ("nearly singular", "all", 4, 9400, 1e-08),
+    ("small", "moments", 91, 38000, 1e-8),
 ]
 
 
