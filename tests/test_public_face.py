@@ -48,12 +48,6 @@ def test_fit_takes_weights_and_groups():
     assert inspect.signature(CORAL.fit).parameters["y"].default is None
 
 
-def test_the_estimator_has_what_the_contract_lists():
-    for name in ("transform", "inverse_transform", "partial_fit", "summary", "plot"):
-        assert callable(getattr(CORAL(), name))
-    assert callable(CORAL.source_coefficients)
-
-
 RESULT = (
     "T correlation fidelity min_fidelity mean_fidelity rho_min criterion objective lower_bound gap "
     "prices weights status certificate n_iter"
