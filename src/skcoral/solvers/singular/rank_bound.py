@@ -30,13 +30,13 @@ from skcoral.core.arrays import EPS, Array, column_dots
 from skcoral.core.linalg import conjugate_gradient
 from skcoral.solvers.singular.dual import at_source
 
-_FIRST = 1.0  # weight of the barrier at the start
+_FIRST = 0.1  # weight of the barrier at the start
 _SHRINK = 0.3  # of it, once the point is centred; squared where one step was enough
 _STEPS = 100
-_CENTRED = 3.0  # Newton decrement, in weights of the barrier, where this may shrink
+_CENTRED = 10.0  # Newton decrement, in weights of the barrier, where this may shrink
 _INSIDE = 0.95  # share of the way to λ = 0 that a step may take
 # Accuracy and steps of the inner conjugate gradients. Ten times as accurate takes a fifth more
-# time for the same bounds; at a tenth of the accuracy a bound ends short of the relaxation's.
+# time for the same bounds; at a third of the accuracy a tight one ends 1e-7 short.
 _FORCING, _INNER = 0.01, 300
 _LIFT = 5e7  # κ of floors of one
 _RIM = 1e-7  # above the floor, where an output still counts as at the rim of its cap
