@@ -12,6 +12,9 @@ from skcoral.tables.cells import remedy
 from skcoral.tables.columns import ColumnProfile, TableProfile
 from skcoral.tables.table import Table
 
+#: Labels that a column must have to be suggested as clusters: confidence from fewer is coarse.
+_FEWEST_GROUPS = 10
+
 
 def select_variables(
     table: Table,
@@ -97,3 +100,19 @@ def no_numbers(table: Table, columns: Sequence[ColumnProfile]) -> InvalidTableEr
     cells = [column.first_bad[1] for column in columns if column.first_bad is not None]
     advice = remedy(cells[0], table.decimal) if cells else "Correct it, or leave the column out."
     return InvalidTableError(f"{table.label}: {problem}\n{advice}")
+
+
+def column_of_groups(
+    table: Table, content: TableProfile, outcome: str | None
+) -> tuple[str, int] | None:
+    """The column whose labels repeat and may name clusters, with the number of labels.
+
+    It holds text, or numbers under the name of an id that come again and again.
+    """
+    repeated: dict[str, int] = {}
+    for name, column in content.columns.items():
+        if (column.kind == "text" or column.repeats_ids) and name and name != outcome:
+            labels = [label for label in table.labels(name) if label]
+            if _FEWEST_GROUPS <= len(set(labels)) <= len(labels) / 2:
+                repeated[name] = len(set(labels))
+    return max(repeated.items(), key=lambda item: item[1], default=None)

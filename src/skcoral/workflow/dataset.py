@@ -25,13 +25,14 @@ from skcoral.data.correlation import (
     given_matrix,
 )
 from skcoral.data.effects import Measured, measure_matrix, measure_rows
+from skcoral.data.leverage import DominantRow, dominant_rows
 from skcoral.data.moments import Moments
 from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
 from skcoral.tables import notes
 from skcoral.tables.columns import TableProfile
-from skcoral.tables.leverage import DominantRow, dominant_rows
 from skcoral.tables.matrices import NamedMatrix
 from skcoral.tables.table import Complete, Table, complete_rows
+from skcoral.tables.variables import column_of_groups
 
 if TYPE_CHECKING:
     from skcoral.estimator import CORAL
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
 Progress = Callable[[str], AbstractContextManager[Callable[[float | None], None]]]
 #: Tables with more numbers than this (160 MB) are read in parts instead of being held in memory.
 IN_MEMORY = 20_000_000
-#: Labels that a column must have to be suggested as clusters: confidence from fewer is coarse.
-_FEWEST_GROUPS = 10
 
 
 def quiet(label: str) -> AbstractContextManager[Callable[[float | None], None]]:
@@ -142,20 +141,10 @@ class Dataset:
             known["groups"] = labels[rows.usable]
         return known
 
-    @cached_property
+    @property
     def suggested_groups(self) -> tuple[str, int] | None:
-        """The column whose labels repeat and may name clusters, with the number of labels.
-
-        It holds text, or numbers under the name of an id that come again and again.
-        """
-        repeated: dict[str, int] = {}
-        for name, column in self.content.columns.items():
-            may_name_groups = column.kind == "text" or column.repeats_ids
-            if may_name_groups and name and name != self.request.target:
-                labels = [label for label in self.table.labels(name) if label]
-                if _FEWEST_GROUPS <= len(set(labels)) <= len(labels) / 2:
-                    repeated[name] = len(set(labels))
-        return max(repeated.items(), key=lambda item: item[1], default=None)
+        """The column whose labels may name clusters, with the number of labels."""
+        return column_of_groups(self.table, self.content, self.request.target)
 
     def outcome(self) -> tuple[Array | None, str]:
         """The outcome of the rows in memory; or none, and a sentence that says why."""

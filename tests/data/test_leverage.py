@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skcoral.tables.leverage import dominant_rows
+from skcoral.data.leverage import dominant_rows
 
 
 def naive(values):
