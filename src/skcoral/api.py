@@ -219,7 +219,8 @@ def decorrelate(
     if restricted:
         if pair_weights is not None:
             raise InvalidArgumentError("pair_weights cannot be combined with support or bounds.")
-        from skcoral.solvers.support import SupportProblem, read_restrictions, solve_support
+        from skcoral.solvers.support.pattern import read_restrictions
+        from skcoral.solvers.support.solver import SupportProblem, solve_support
 
         solution = solve_support(
             SupportProblem(

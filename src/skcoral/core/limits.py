@@ -113,7 +113,13 @@ _chosen: ContextVar[Limits | None] = ContextVar("limits", default=None)
 
 
 def current() -> Limits:
-    """The limits in force: those of :func:`use`, or the defaults and the environment's."""
+    """The limits in force: those of :func:`use`, or the defaults and the environment's.
+
+    Examples
+    --------
+    >>> current().columns
+    100000
+    """
     given: dict[str, Any] = {}
     for name in (f.name for f in fields(Limits)):
         text, value = os.environ.get(_PREFIX + name.upper()), 0.0
@@ -130,7 +136,14 @@ def current() -> Limits:
 
 @contextmanager
 def use(limits: Limits) -> Iterator[None]:
-    """Put other limits in force for what is opened in the block."""
+    """Put other limits in force for what is opened in the block.
+
+    Examples
+    --------
+    >>> with use(VISITOR):
+    ...     current().columns
+    5000
+    """
     token = _chosen.set(limits)
     try:
         yield

@@ -6,8 +6,8 @@ import scipy.optimize as so
 
 from skcoral.certificates.certify import certify
 from skcoral.core.problem import Problem
-from skcoral.solvers.support import SupportProblem
-from skcoral.solvers.support import solve_support as solve
+from skcoral.solvers.support.solver import SupportProblem
+from skcoral.solvers.support.solver import solve_support as solve
 
 
 def solve_support(R, floors, mask, *, criterion="squared", callback=None, **options):

@@ -190,5 +190,5 @@ def landmark_points(R: Any, criterion: Criterion) -> dict[str, tuple[float, floa
         points = {name: (float(f.min()), 0.0) for name, f in baseline_fidelities(R).items()}
     except SingularCorrelationError:
         points = {}
-    points["untransformed"] = (1.0, criteria.value(criterion, R))
+    points["untransformed"] = (1.0, criteria.value(criterion, np.asarray(R, dtype=np.float64)))
     return points
