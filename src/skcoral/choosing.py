@@ -214,7 +214,7 @@ def compare_floors(
     before, dependent = choice_at(1.0), ""
     if matrix.deficiency is not None:
         dependent = "some columns are determined by others"
-        if matrix.deficiency.few_rows:
+        if matrix.deficiency.has_few_rows:
             dependent = "there are no more rows than columns"
     return FloorComparison(
         tuple(sorted(choices, key=lambda choice: (choice.rho_min is not None, choice.floor))),

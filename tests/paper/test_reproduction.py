@@ -13,7 +13,7 @@ from skcoral.exceptions import InvalidArgumentError
 from skcoral.paper import TABLES, VERDICTS, paper_numbers, reproduce
 from skcoral.paper.quantities import QUANTITIES, Finding
 from skcoral.paper.study import matrix
-from skcoral.paper.verdicts import EQUAL, IMPROVED, INCONSISTENT, TOLERANCE, UNEXPLAINED, judge
+from skcoral.paper.verdicts import EQUAL, IMPROVED, INCONSISTENT, TOLERANCE, UNEXPLAINED, verdict_of
 
 SLOW = ("sparse-pca-ablation", "sparse-pca-app", "support-frontier")
 
@@ -99,10 +99,10 @@ def test_a_drift_of_our_value_is_noticed(direction):
         if cell.value is None or cell.table not in DENSE:
             continue
         finding = QUANTITIES[cell.quantity](**cell.args)
-        verdict = judge(cell, finding)[0]
+        verdict = verdict_of(cell, finding)[0]
         if verdict in (EQUAL, TOLERANCE):
             moved = replace(finding, ours=finding.ours + direction * 20 * cell.unit)
-            assert judge(cell, moved)[0] != verdict
+            assert verdict_of(cell, moved)[0] != verdict
             drifted[verdict] += 1
     assert drifted == {EQUAL: 72, TOLERANCE: 19}
 
@@ -145,7 +145,7 @@ def cell_of(quantity, **args):
     ],
 )
 def test_wrong_values_are_not_explained_away(quantity, args, ours):
-    assert judge(cell_of(quantity, **args), Finding(ours))[0] == UNEXPLAINED
+    assert verdict_of(cell_of(quantity, **args), Finding(ours))[0] == UNEXPLAINED
 
 
 def test_unknown_table_is_refused():

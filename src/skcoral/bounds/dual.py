@@ -28,8 +28,8 @@ def numbers(value: Any, shape: tuple[int, ...], what: str, *, open_ended: bool =
     """Return an array of finite numbers of this shape; prices may also be infinite or undefined."""
     a = np.asarray(value)
     if a.dtype != np.float64 or a.shape != shape:
-        told = f"{what} must be floats of shape {shape}, got shape {a.shape}"
-        raise CertificateError(f"{told} and type {a.dtype}.")
+        wanted = f"{what} must be floats of shape {shape}, got shape {a.shape}"
+        raise CertificateError(f"{wanted} and type {a.dtype}.")
     if not open_ended and not np.isfinite(a).all():
         raise CertificateError(f"{what} holds numbers that are not finite.")
     with np.errstate(invalid="ignore"):

@@ -201,32 +201,32 @@ def _warn(result: Decorrelation) -> None:
     goal, digits = result.goal, "unless nearly collinear variables leave no more digits"
     if result.certificate.is_exact and result.status == "not_converged":
         size = criteria.value("worst", result.correlation)
-        told = (
+        message = (
             f"The outputs are uncorrelated only to {size:.1e} (wanted: {EXACT_TOL:.0e}): the "
             "variables are too nearly collinear for double precision. Drop one of them or shrink R "
             "explicitly."
         )
     elif result.certificate.is_exact:
-        told = (
+        message = (
             "The outputs are uncorrelated and every floor is met, but these were not proved to be "
             f"the largest fidelities after {result.n_iter} steps; a larger max_iter may help, "
             f"{digits}."
         )
     elif not isinstance(goal, Floors) and goal.rho_upper - result.rho_min.max() > OPTIMAL_GAP:
         floor = float(result.rho_min.max())
-        told = (
+        message = (
             f"Every variable keeps {floor:.9g} within the limit, but only floors above "
             f"{goal.rho_upper:.9g} are proved to exceed it: a gap of {goal.rho_upper - floor:.2e} "
             f"is open."
         )
     else:
-        told = (
+        message = (
             f"The residual correlation {result.objective:.9g} ({result.criterion}) is attained, "
             f"but only {result.lower_bound:.9g} is proved to be the least: a gap of "
             f"{result.gap:.2e} is open after {result.n_iter} steps"
         )
         if result.deficiency:
-            told += f" for this matrix of rank {result.rank}."
+            message += f" for this matrix of rank {result.rank}."
         else:
-            told += f"; a larger max_iter may close it, {digits}, or floors are next to one."
-    warn(told, NotCertifiedWarning)
+            message += f"; a larger max_iter may close it, {digits}, or floors are next to one."
+    warn(message, NotCertifiedWarning)

@@ -112,6 +112,6 @@ def _checked(result: Any, R: Array | None, factor: Array | None, arithmetic: Ari
             # Independent composites say all there is to know about a singular R.
             composites = getattr(result, "anchors", None) is not None
             check_definite(arithmetic, R, slack=FACTOR_TOL if composites else 0.0)
-        judge: Any = check_threshold if isinstance(result, Threshold) else check_decorrelation
-        verdict: Check = judge(result, R, factor, arithmetic)
+        check_it: Any = check_threshold if isinstance(result, Threshold) else check_decorrelation
+        verdict: Check = check_it(result, R, factor, arithmetic)
         return verdict

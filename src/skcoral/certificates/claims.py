@@ -339,7 +339,7 @@ def _claim_bounds(
     ledger.within("lower", most - result.lower, tol.REPORTED_TOL)
     ledger.within("upper", result.upper - least, tol.REPORTED_TOL)
     ledger.within("bounds in order", most - least, tol.REPORTED_TOL)
-    told = f"it must be above 0 and at most {tol.OPTIMAL_GAP:g}, got {result.tol:g}"
-    ledger.claim("tol", 0 < result.tol <= tol.OPTIMAL_GAP, told)
+    problem = f"it must be above 0 and at most {tol.OPTIMAL_GAP:g}, got {result.tol:g}"
+    ledger.claim("tol", 0 < result.tol <= tol.OPTIMAL_GAP, problem)
     if result.status == "optimal":
         ledger.within("gap", high - low, result.tol + over)

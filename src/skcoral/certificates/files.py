@@ -88,8 +88,8 @@ class CertificateFile:
                 raise CertificateError("the file is about other variables than the matrix given.")
             off = _largest_difference(self.R, R)
             if not off <= REPORTED_TOL:
-                told = f"entries differ by up to {off:.1e}" if off < np.inf else "of another size"
-                raise CertificateError(f"the file is about another correlation matrix: {told}.")
+                how = f"entries differ by up to {off:.1e}" if off < np.inf else "of another size"
+                raise CertificateError(f"the file is about another correlation matrix: {how}.")
         return (prove if rigorous else check)(self.result, self.R)
 
 

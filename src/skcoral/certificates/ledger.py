@@ -137,8 +137,8 @@ class Ledger:
                 off = np.abs(reported - wanted)
                 agree = off <= tolerance * np.maximum(1.0, np.abs(wanted)) + rounding
             wrong = np.flatnonzero(~np.where(np.isfinite(wanted), agree, reported == wanted))
-            told = ", ".join(self.result.names[j] for j in wrong[:4])
-            self.claim(name, not len(wrong), f"{told} do not follow from the certificate")
+            names = ", ".join(self.result.names[j] for j in wrong[:4])
+            self.claim(name, not len(wrong), f"{names} do not follow from the certificate")
 
     def verdict(self, lower: float, upper: float) -> Check:
         """The claims with the two numbers that they stand on."""

@@ -198,10 +198,10 @@ def check_type(what: str, declared: str, value: Any) -> None:
         return
     if what.strip("`").endswith(_NOT_KNOWN) and isinstance(value, np.ndarray):
         value = np.where(np.isnan(value), 0.0, value) if value.dtype.kind == "f" else value
-    fits, words = _TYPES[kind]
+    fits, wanted = _TYPES[kind]
     if not fits(value):
-        told = f"got {value!r}"[:80] if np.isscalar(value) else f"not a {type(value).__name__}"
-        raise CertificateError(f"{what} must be {words or declared}, {told}.")
+        got = f"got {value!r}"[:80] if np.isscalar(value) else f"not a {type(value).__name__}"
+        raise CertificateError(f"{what} must be {wanted or declared}, {got}.")
 
 
 def anchors_and_weights(result: Decorrelation, p: int) -> tuple[Array | None, Array | None]:
@@ -242,8 +242,8 @@ def _by_name(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, Mapping) and all(map(fits, value.values()))
 
 
-def _one_of(words: tuple[str, ...]) -> tuple[Callable[[Any], bool], str]:
-    return lambda value: type(value) is str and value in words, f"one of {', '.join(words)}"
+def _one_of(wanted: tuple[str, ...]) -> tuple[Callable[[Any], bool], str]:
+    return lambda value: type(value) is str and value in wanted, f"one of {', '.join(wanted)}"
 
 
 #: Whether a value fits, by the declared type of its field, and words for the type.

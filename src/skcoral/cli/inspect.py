@@ -56,7 +56,7 @@ def _dependence(data: Dataset) -> dict[str, Any]:
     deficiency = data.estimate.deficiency
     assert deficiency is not None
     remedy = ""
-    if not deficiency.few_rows:
+    if not deficiency.has_few_rows:
         shrink = ", or fit with --covariance LedoitWolf" * (data.matrix is None)
         remedy = f"{without(deficiency.redundant)}{shrink}."
     reason = deficiency.explain(remedy)

@@ -85,7 +85,7 @@ class Deficiency:
         return [relation.variable for relation in self.relations]
 
     @property
-    def few_rows(self) -> bool:
+    def has_few_rows(self) -> bool:
         """Whether the rows are too few for any table of as many columns."""
         return self.n_rows is not None and self.n_rows <= self.factor.shape[1]
 
@@ -104,7 +104,7 @@ class Deficiency:
         relations = "; ".join(map(str, self.relations[:5]))
         if len(self.relations) > 5:
             relations += f"; and {len(self.relations) - 5} more"
-        if self.few_rows and self.n_rows is not None:
+        if self.has_few_rows and self.n_rows is not None:
             reason = (
                 f"{self.n_rows} rows cannot determine {p} columns: the correlation matrix has rank "
                 f"{r}, and {self.n_rows - 1} at most whatever the columns are"
@@ -135,16 +135,16 @@ class Deficiency:
             f"{reason}. {p} outputs in {r} dimension{'s' if r > 1 else ''} cannot all be "
             f"uncorrelated: the least sum of squared correlations between them is "
             f"{welch(p, r):.6g}. {remedy or f'Full rank would take {usual}.'}"
-            f"{new * self.few_rows}"
+            f"{new * self.has_few_rows}"
         )
 
     def announce(self, on_singular: str) -> None:
         """Warn of what is solved instead, or refuse such input."""
         if on_singular == "raise":
             # too few rows are a fault of the table, which panels skip, and no relation of columns
-            raise InvalidTableError(str(self.error())) if self.few_rows else self.error()
+            raise InvalidTableError(str(self.error())) if self.has_few_rows else self.error()
         hint = "Nothing is regularised; on_singular='raise' refuses such input."
-        if self.few_rows:
+        if self.has_few_rows:
             hint = f"skcoral.stability.holdout measures how much less. {hint}"
         warn(f"{self.explain()} {hint}", SingularCorrelationWarning)
 

@@ -339,10 +339,10 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
             return f"{self!r}: not fitted yet."
         from skcoral.show.sentences import threshold
 
-        said = self.result_.summary()
+        summary = self.result_.summary()
         if self.result_.deficiency:
-            return said
-        return f"{said}\n{threshold(self.threshold_, self.result_)}"
+            return summary
+        return f"{summary}\n{threshold(self.threshold_, self.result_)}"
 
     def loadings(self) -> pd.DataFrame:
         """``T_`` with names: what each output (column) is made of (rows: standardised columns)."""

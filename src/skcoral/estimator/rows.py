@@ -159,9 +159,9 @@ def check_numeric(X: Any) -> None:
     held: dict[str, list[str]] = {}
     for name, kind, column in columns:
         held.setdefault(_content(column, kind), []).append(name)
-    for content, words in _UNFIT.items():
+    for content, reason in _UNFIT.items():
         if content in held:
-            raise InvalidTableError(words.format(listing(held[content])))
+            raise InvalidTableError(reason.format(listing(held[content])))
 
 
 def _untyped(X: Any) -> list[tuple[Any, str]]:

@@ -13,7 +13,7 @@ from skcoral._version import __version__
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.paper.numbers import TABLES, TITLES, Cell, paper_numbers
 from skcoral.paper.quantities import QUANTITIES
-from skcoral.paper.verdicts import VERDICTS, judge
+from skcoral.paper.verdicts import VERDICTS, verdict_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,7 +166,7 @@ def reproduce(table: str = "all") -> Reproduction:
 
 def _row(cell: Cell) -> Row:
     finding = QUANTITIES[cell.quantity](**cell.args)
-    verdict, why = judge(cell, finding)
+    verdict, why = verdict_of(cell, finding)
     return Row(**vars(cell), ours=finding.ours, verdict=verdict, gap=finding.gap, why=why)
 
 

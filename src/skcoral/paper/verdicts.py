@@ -25,7 +25,7 @@ _MISSED = 1e-4  # by which the paper's solver may miss a floor
 _ROUNDING = 1e-12  # of a floor that holds; the paper's own floors are missed by 1e-5 and more
 
 
-def judge(cell: Cell, finding: Finding) -> Verdict:
+def verdict_of(cell: Cell, finding: Finding) -> Verdict:
     """Compare a finding with the printed cell: the verdict and one line of explanation."""
     if cell.has_digits_of(finding.ours):
         return EQUAL, finding.note

@@ -32,8 +32,8 @@ def summary(result: Decorrelation) -> str:
     """
     measured = result.measured
     headline = "" if measured is None else measured.headline()
-    said = [headline, *proved(result), details(result), rank(result)]
-    return "\n".join(line for line in said if line)
+    lines = [headline, *proved(result), details(result), rank(result)]
+    return "\n".join(line for line in lines if line)
 
 
 def proved(result: Decorrelation) -> list[str]:
@@ -193,15 +193,15 @@ def frontier_summary(curve: Frontier) -> str:
 
 def about_curve(result: Decorrelation) -> str:
     """What the curve of a common floor is about, where that is not what was asked for."""
-    said = []
+    remarks = []
     if not result.notes.is_about_rows:
-        said.append(f"The curve is about {result.notes.about}, not about the plain rows.")
+        remarks.append(f"The curve is about {result.notes.about}, not about the plain rows.")
     other = ["one floor for all variables"] * bool(np.ptp(result.rho_min) > 1e-12)
     other += ["unrestricted coefficients"] * result.is_restricted
     other += ["VIFs without a limit"] * (not minimises_residual(result))
     if other:
-        said.append(f"The curve is for {' and '.join(other)}; the answer can lie above it.")
-    return " ".join(said)
+        remarks.append(f"The curve is for {' and '.join(other)}; the answer can lie above it.")
+    return " ".join(remarks)
 
 
 def proved_points(curve: Frontier) -> str:
@@ -230,8 +230,8 @@ def status(result: Decorrelation) -> str:
     """The status in words; within a limit on the VIF it is about the floor, not the residual."""
     if isinstance(result.goal, VifLimit) and result.status == "optimal":
         return "optimal within the limit"
-    told = {"best_found": "best found", "not_converged": "not converged"}
-    return told.get(result.status, result.status)
+    in_words = {"best_found": "best found", "not_converged": "not converged"}
+    return in_words.get(result.status, result.status)
 
 
 def aim(result: Decorrelation) -> str:
@@ -249,19 +249,19 @@ def price(value: float) -> str:
 def units(model: Any) -> str:
     """Mean and standard deviation of a fitted model's outputs, and for which matrix they hold."""
     result = model.result_
-    said = "standardised: mean 0, standard deviation 1"
+    scale = "standardised: mean 0, standard deviation 1"
     if model.output_scale == "original":
-        said = "in the units of their sources, with the same mean and standard deviation"
+        scale = "in the units of their sources, with the same mean and standard deviation"
     if result.notes.is_about_rows:
         measured = result.measured
         weighted = measured is not None and measured.weighted
-        return f"{said} by the weights of the rows" if weighted else said
+        return f"{scale} by the weights of the rows" if weighted else scale
     differ = "standard deviations differ"
     if model.n_samples_seen_:
         # An estimator may have another centre than the mean, as MinCovDet has.
         moved = np.abs(model.mean_ - model.moments_.mean) > 1e-9 * model.scale_
         differ = "means and standard deviations differ" if moved.any() else differ
-    return f"{said} by {result.notes.about} (on the rows, {differ} from that)"
+    return f"{scale} by {result.notes.about} (on the rows, {differ} from that)"
 
 
 def _claim(result: Decorrelation) -> str:

@@ -248,8 +248,8 @@ def _asked(facts: ReportFacts, estimator: Any, result: Decorrelation) -> list[tu
     if estimator.estimate_.source:
         asked.append(("correlations", f"estimated by {estimator.estimate_.source}"))
     if sure is not None:
-        said = f"approximately {sure.confidence:g} that the population keeps the floors"
-        asked.append(("confidence", said))
+        promise = f"approximately {sure.confidence:g} that the population keeps the floors"
+        asked.append(("confidence", promise))
     if estimator.estimate_.weighted:
         asked.append(("weights", "rows are weighted"))
     asked.append(("outputs", sentences.units(estimator)))
@@ -269,17 +269,17 @@ def _without_floors(estimator: Any, result: Decorrelation) -> str:
 
 def _warnings(estimator: Any, result: Decorrelation) -> list[str]:
     """What limits the answer: the rank, what the guarantee is about, how few the rows are."""
-    said = [sentences.rank(result), result.notes.guarantee]
+    remarks = [sentences.rank(result), result.notes.guarantee]
     n, p = estimator.moments_.effective_rows, len(estimator.correlation_)
     if 0 < n < 10 * p:
         rows = f"There are {n:,.0f} rows"
         if estimator.estimate_.weighted:
             rows = f"The rows tell as much as {n:,.0f} equally weighted ones"
-        said.append(
+        remarks.append(
             f"{rows}, for {p} variables: correlations are uncertain, and fidelities on new rows "
             "will differ."
         )
-    return list(filter(None, said))
+    return list(filter(None, remarks))
 
 
 def _versions() -> list[tuple[str, str]]:

@@ -107,33 +107,33 @@ def threshold_solution(R: Any, edge: ExactThreshold, settings: Settings) -> Solu
 def exact_solution(
     R: Any,
     floors: Array,
-    found: BestExact | ExactThreshold,
+    best: BestExact | ExactThreshold,
     settings: Settings,
     room: float,
 ) -> Solution:
     """An exact decorrelator, and by how much its fidelities could be larger."""
     # Large weights show the rounding of correlations that vanish.
-    defect = to_host(gram_defect(R, found.T, precise=settings.pair_weights is not None))
+    defect = to_host(gram_defect(R, best.T, precise=settings.pair_weights is not None))
     G = np.eye(R.shape[0]) + defect
     return Solution(
-        T=to_host(found.T),
+        T=to_host(best.T),
         correlation=G,
-        fidelity=column_dots(R, found.T),
+        fidelity=column_dots(R, best.T),
         rho_min=floors,
         objective=criteria.value(settings.criterion, G, settings.pair_weights),
         lower_bound=0.0,
-        certificate=_certificate(found),
-        n_iter=found.n_iter,
-        slopes=found.weights,
+        certificate=_certificate(best),
+        n_iter=best.n_iter,
+        slopes=best.weights,
         room=room,
     )
 
 
-def _certificate(found: BestExact | ExactThreshold) -> Certificate:
-    if isinstance(found, BestExact):
-        arrays = {"mean_weights": found.weights, "mean_S": to_host(found.S)}
+def _certificate(best: BestExact | ExactThreshold) -> Certificate:
+    if isinstance(best, BestExact):
+        arrays = {"mean_weights": best.weights, "mean_S": to_host(best.S)}
     else:
-        arrays = {"weights": found.weights, "S": to_host(found.S)}
-        if found.rest_S is not None:
-            arrays |= {"mean_weights": found.rest_weights, "mean_S": to_host(found.rest_S)}
+        arrays = {"weights": best.weights, "S": to_host(best.S)}
+        if best.rest_S is not None:
+            arrays |= {"mean_weights": best.rest_weights, "mean_S": to_host(best.rest_S)}
     return Certificate("exact", arrays)

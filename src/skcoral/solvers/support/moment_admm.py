@@ -85,10 +85,10 @@ def _least_squares(relaxation: Relaxation, right: Array, scale: Array, start: Ar
     if not (len(relaxation.floored) or relaxation.worst):
         right[0, 0] = 0.0
         return right / scale
-    found, _, _ = conjugate_gradient(
+    solution, _, _ = conjugate_gradient(
         relaxation.normal, right, lambda r: r / scale, rtol=_EQUATIONS, max_iter=50, start=start
     )
-    return np.asarray(found)
+    return np.asarray(solution)
 
 
 def _distance(A: Blocks, B: Blocks) -> float:

@@ -218,7 +218,7 @@ def _intervals(frame: Any, columns: Columns) -> tuple[Array, Array] | None:
     sides = {"lower": -np.inf, "upper": np.inf}
     if not set(sides) & set(frame.columns):
         return None
-    found = []
+    ends = []
     pairs = _pairs(frame, columns)
     for side, free in sides.items():
         bound = np.full(columns.shape, free)
@@ -226,8 +226,8 @@ def _intervals(frame: Any, columns: Columns) -> tuple[Array, Array] | None:
             given = free if value is None else value
             number = check_number(f"`{side}` of the support", given)
             bound[i, j] = free if np.isnan(number) else number
-        found.append(bound)
-    return found[0], found[1]
+        ends.append(bound)
+    return ends[0], ends[1]
 
 
 def support_from_threshold(R: Any, threshold: float = 0.15) -> Any:
