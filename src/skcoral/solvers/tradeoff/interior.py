@@ -54,6 +54,9 @@ from skcoral.solvers.tradeoff.points import (
 # the path ends far from feasible, and a worst pair of forty variables takes four times as long.
 _INACCURATE = 1e6
 _TRUSTED = 1.0 / 3.0  # reach of a predictor whose second-order terms count in full
+# So many steps in a row that are this short lead nowhere: without the limit, a tie-break takes all
+# the steps that the rest of the path needs.
+_SHORT, _PATIENCE = 0.01, 5
 _FREE = 0.9  # longest step that leaves the second-order term to the linear equations
 _PRODUCTS = 20  # of a step, beside those of its equations
 _SHORTER = (0.95, 0.92, *((0.8,) * 80))  # by which a step is shortened, one after the other
@@ -319,7 +322,7 @@ def follow(
     ``tolerance`` times the objective. ``allowance`` is charged for every step. If not ``careful``,
     large systems are solved only roughly, which is enough far from the end.
     """
-    formed = False
+    short, formed = 0, False
     before: Progress | None = None
     while True:
         try:
@@ -344,7 +347,8 @@ def follow(
             direction, length, curved = _corrected_step(point, system, 0.3 * goal / point.count)
         except sla.LinAlgError:
             return here
-        if length == 0.0:
+        short = short + 1 if length < _SHORT else 0
+        if length == 0.0 or short > _PATIENCE:
             return here
         allowance.charge(system.work + _PRODUCTS * problem.p**3)
         del system, point  # large matrices
