@@ -342,7 +342,8 @@ def follow(
         if allowance.exhausted or not point.count:
             return here
         try:
-            formed = formed or violation > _INACCURATE * point.total
+            # Also where nothing but the violation is left to be reduced.
+            formed = formed or close or violation > _INACCURATE * point.total
             system = equations(point.linearised(), careful=careful, formed=formed)
             direction, length, curved = _corrected_step(point, system, 0.3 * goal / point.count)
         except sla.LinAlgError:
