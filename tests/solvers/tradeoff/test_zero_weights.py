@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
+import problems
 from skcoral import decorrelate, frontier, maximize_fidelity, threshold
 from skcoral.certificates import check
 
@@ -75,6 +76,18 @@ def test_groups_within_which_nothing_counts(seed: int) -> None:
     assert np.abs((best.T.T @ R @ best.T) * weights).max() < 1e-9
     above = decorrelate(R, float(best.rho_min[0]) + 1e-4, pair_weights=weights)
     assert above.lower_bound > 0
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")
+@pytest.mark.parametrize("largest", [2.0, 200.0])
+def test_a_nearly_singular_matrix_keeps_a_budget_of_zero(criterion: str, largest: float) -> None:
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        R = problems.nearly_singular(rng, 8)
+        weights = np.triu(largest * rng.uniform(size=(8, 8)) * (rng.random((8, 8)) < 0.6), 1)
+        best = maximize_fidelity(R, 0, pair_weights=weights + weights.T, criterion=criterion)
+        assert check(best, R).problems == ()
 
 
 def test_no_pair_that_counts() -> None:

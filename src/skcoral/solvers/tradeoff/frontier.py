@@ -19,6 +19,7 @@ from skcoral.core import criteria
 from skcoral.core.arrays import Array, cholesky_or_none, column_dots, to_host
 from skcoral.core.problem import Settings
 from skcoral.core.results import Frontier
+from skcoral.core.tolerances import BUDGET_TOL
 from skcoral.solvers.exact import best_exact, kept_threshold
 from skcoral.solvers.tradeoff.binding import correlation_of
 from skcoral.solvers.tradeoff.search import solve_floors
@@ -90,7 +91,7 @@ class Path:
             ones = (weights > 0).astype(np.float64)
             plain = replace(self.settings, criterion="absolute", pair_weights=ones)
             self.absolute = Path(R, plain, inner=True)
-            self.edge = self.absolute.last_at_zero()
+            self.edge = self.absolute.last_at_zero(settings)
 
     def solve(self, rho: float) -> Node:
         """Solve one common floor, exactly below the threshold and by the trade-off above."""
@@ -145,8 +146,11 @@ class Path:
             default=ends[0],
         )
 
-    def last_at_zero(self) -> float:
-        """The highest floor at which this criterion, which leaves zero at a slope, vanishes."""
+    def last_at_zero(self, asked: Settings) -> float:
+        """The highest floor at which this criterion, which leaves zero at a slope, vanishes.
+
+        What rounding leaves there keeps a budget of zero for the criterion that is ``asked`` too.
+        """
 
         def excess(node: Node) -> tuple[float, float]:
             if node.solved.lower_bound > _NOTHING * self.everything:
@@ -158,6 +162,10 @@ class Path:
             tangent = best.solved.lower_bound + best.slope * (node.rho - best.rho)
             return min(tangent, 0.0), best.slope
 
+        def left(solved: Solved) -> float:
+            weighted = criteria.value(asked.criterion, solved.G, asked.pair_weights)
+            return max(solved.objective, weighted)
+
         rho, best, step = (
             self.highest(excess, xtol=_RESOLVED).rho,
             self.best_above_zero(),
@@ -165,7 +173,7 @@ class Path:
         )
         rho = rho if best is None else max(min(rho, best.reach(0.0)), self.edge)
         # At the very end what counts may not vanish to all digits.
-        while rho > self.edge and self.solve(rho).solved.objective > _RESOLVED:
+        while rho > self.edge and left(self.solve(rho).solved) > 0.9 * BUDGET_TOL:
             rho, step = max(rho - step, self.edge), 4.0 * step
         return rho
 

@@ -37,8 +37,8 @@ from skcoral.solvers.tradeoff.points import Bounded, PairModel, Problem, Quadrat
 
 TIE = 1e-9  # what the tie-break may add to the worst pair, so that it has room to move
 # Of the sum of squares that the products make up at the end, where what is left of P shows in the
-# pairs that count.
-_SHARE = 1e-11
+# pairs that count: at ten times it, a budget of zero can be exceeded.
+_SHARE = 1e-12
 _START = 0.1  # products at its start
 
 
