@@ -342,6 +342,11 @@ class IteratedEquations:
 Equations = FormedEquations | IteratedEquations
 
 
+def formable(problem: Problem) -> bool:
+    """Whether the equations of a problem may be formed."""
+    return isinstance(problem.R, np.ndarray) and problem.p <= _FORMABLE
+
+
 def equations(
     at: Linearisation, *, accuracy: float = 0.1, careful: bool = False, formed: bool = False
 ) -> Equations:
@@ -352,7 +357,7 @@ def equations(
     formed as well.
     """
     p = at.problem.p
-    if isinstance(at.problem.R, np.ndarray) and p <= _FORMABLE:
+    if formable(at.problem):
         formed = formed or p <= FORMED or bool(np.sum(at.problem.live) <= FORMED**2)
         if formed:
             return FormedEquations(at)
