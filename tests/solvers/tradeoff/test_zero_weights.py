@@ -97,3 +97,13 @@ def test_no_pair_that_counts() -> None:
 def test_pairs_that_count_and_are_uncorrelated_already() -> None:
     R = np.array([[1.0, 0.6, 0.0], [0.6, 1.0, 0.0], [0.0, 0.0, 1.0]])
     assert maximize_fidelity(R, 0, pair_weights=W3).rho_min[0] == 1.0
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_a_floor_within_rounding_of_one_beside_pairs_that_do_not_count(criterion: str) -> None:
+    """Beside that variable itself, the pair that counts vanishes."""
+    R = np.array([[1.0, 0.24, 0.48], [0.24, 1.0, 0.4], [0.48, 0.4, 1.0]])
+    weights = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.8], [0.0, 1.8, 0.0]])
+    answer = decorrelate(R, [1.0 - 2.0**-50, 0.9, 0.999], criterion=criterion, pair_weights=weights)
+    assert answer.status == "optimal"
+    assert check(answer, R).passed

@@ -27,6 +27,7 @@ from skcoral.core.arrays import (
     to_host,
 )
 from skcoral.solvers.tradeoff.binding import (
+    CLOSE,
     binding_floors,
     decided_outputs,
     in_rows,
@@ -68,7 +69,8 @@ def break_ties(
         U = columns_joined([submatrix(T, every, np.arange(held)), U[:, held:]])
     sources = U.T @ submatrix(R, every, every) @ U
     sources = scaled(sources, diagonal(sources) ** -0.5)
-    bounds = np.concatenate([np.ones(held), floors[others]])
+    # Here too, floors next to one leave an interior that rounding fills.
+    bounds = np.concatenate([np.ones(held), np.where(floors > CLOSE, 1.0, floors)[others]])
     live = ~np.eye(p, dtype=bool)
     live[:held, :held] = False
     problem = Problem(sources, bounds, live)
