@@ -67,6 +67,24 @@ def needed(ask: Callable[[], Any]) -> Needed:
     return Needed(getattr(result, "n_iter", 0), matrices[0], float(np.max(gap / size)))
 
 
+def assert_within(
+    ask: Callable[[], Any], *, matrices: int, gap: float, steps: float = np.inf, what: str = ""
+) -> None:
+    """Assert that a problem takes no more than these."""
+    needs = needed(ask)
+    assert needs.steps <= steps, f"{what}: {needs}"
+    assert needs.matrices <= matrices, f"{what}: {needs}"
+    assert needs.gap <= gap, f"{what}: {needs}"
+
+
+def assert_families_within(
+    asked: Callable[[Any], Callable[[], Any]], p: int, gap: float, limits: list[int]
+) -> None:
+    """Assert it of a member of each of the families, with so many matrices."""
+    for family, limit in zip(FAMILIES, limits, strict=True):
+        assert_within(asked(matrix(family, p)), matrices=limit, gap=gap, what=family.__name__)
+
+
 def matrix(family: Any, p: int, seed: int = 0) -> Any:
     """A member of a family of correlation matrices."""
     return family(np.random.default_rng([p, seed]), p)

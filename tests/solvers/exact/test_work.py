@@ -58,8 +58,5 @@ LIMITS: list[tuple[str, int, float, list[int]]] = [
 @pytest.mark.parametrize(
     ("asked", "p", "gap", "limits"), LIMITS, ids=[f"{row[0]}-{row[1]}" for row in LIMITS]
 )
-def test_newton_steps_are_few(asked: str, p: int, gap: float, limits: list[int]) -> None:
-    for family, limit in zip(work.FAMILIES, limits, strict=True):
-        needs = work.needed(ASKED[asked](work.matrix(family, p)))
-        assert needs.matrices <= limit, family.__name__
-        assert needs.gap <= gap, family.__name__
+def test_every_family_takes_few_matrices(asked: str, p: int, gap: float, limits: list[int]) -> None:
+    work.assert_families_within(ASKED[asked], p, gap, limits)

@@ -99,7 +99,4 @@ LIMITS: list[tuple[str, str, int, int, float]] = [
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(("table", "asked", "steps", "matrices", "gap"), LIMITS)
 def test_steps_are_few(table: str, asked: str, steps: int, matrices: int, gap: float) -> None:
-    needs = work.needed(lambda: ASKED[asked](TABLES[table]))
-    assert needs.steps <= steps
-    assert needs.matrices <= matrices
-    assert needs.gap <= gap
+    work.assert_within(lambda: ASKED[asked](TABLES[table]), matrices=matrices, gap=gap, steps=steps)

@@ -166,11 +166,8 @@ class Path:
             weighted = criteria.value(asked.criterion, solved.G, asked.pair_weights)
             return max(solved.objective, weighted)
 
-        rho, best, step = (
-            self.highest(excess, xtol=_RESOLVED).rho,
-            self.best_above_zero(),
-            _RESOLVED,
-        )
+        rho, step = self.highest(excess, xtol=_RESOLVED).rho, _RESOLVED
+        best = self.best_above_zero()
         rho = rho if best is None else max(min(rho, best.reach(0.0)), self.edge)
         # At the very end what counts may not vanish to all digits.
         while rho > self.edge and left(self.solve(rho).solved) > 0.9 * BUDGET_TOL:
