@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import platform
 import time
-import tracemalloc
 import warnings
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from threadpoolctl import threadpool_limits
 
 from skcoral import CORAL
 from skcoral.panels import rolling
-from skcoral.panels.streaming import Roller
 
 README = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- panels: begin -->", "<!-- panels: end -->"
@@ -80,22 +78,6 @@ def processes() -> str:
     )
 
 
-def streaming() -> list[str]:
-    """Most memory that a stream of batches takes, for more and more windows."""
-    lines = []
-    for count in (500, 1_500):
-        roller = Roller([f"x{j}" for j in range(6)], 60, rho_min=0.9)
-        rng = np.random.default_rng(0)
-        tracemalloc.start()
-        done = 0
-        while done < count:
-            done += len(roller.push(rng.standard_t(5, size=(250, 6)), range(250)).outputs)
-        peak = tracemalloc.get_traced_memory()[1] / 2**20
-        tracemalloc.stop()
-        lines.append(f"| {count:,} rows in batches of 250 × 6 | {peak:.1f} MiB |")
-    return lines
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
@@ -113,20 +95,18 @@ def main() -> None:
             rows.append(line(12, 60, 240 // share, 1.0, **asked))
         rows.append(line(50, 250, 1000 // share, 0.5, 40.0, rho_min=0.9))
         speed = [processes(), ""] if share == 1 else []
-        memory = streaming()
-    print("\n".join([*rows, *speed, *memory]))
+    print("\n".join([*rows, *speed]))
     head = [
         "| windows × (rows × columns) | status | `rolling` | loop of fits | ratio | outputs differ "
         "by | target | met |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    peak = ["", *speed, "| streaming | most memory |", "|---|---|", *memory]
     python = platform.python_version()
     where = f"One thread, {platform.machine()}, NumPy {np.__version__}, Python {python}."
     text = README.read_text("utf-8")
     before, _, rest = text.partition(BEGIN)
     after = rest.partition(END)[2]
-    block = "\n".join([BEGIN, *head, *rows, *peak, "", where, END])
+    block = "\n".join([BEGIN, *head, *rows, "", *speed, where, END])
     README.write_text(f"{before}{block}{after}", "utf-8")
 
 

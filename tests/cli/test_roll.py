@@ -24,8 +24,7 @@ def prices(tmp_path_factory):
 
 
 @pytest.mark.parametrize("by", [None, "sector"])
-def test_files_hold_what_rolling_returns(prices, main, tmp_path, by, monkeypatch):
-    monkeypatch.setattr("skcoral.workflow.rolling._BATCH", 37)  # windows reach over several batches
+def test_files_hold_what_rolling_returns(prices, main, tmp_path, by):
     path, table = prices
     out, log = tmp_path / "out.csv", tmp_path / "windows.csv"
     options = ["--by", by] if by else []
@@ -87,8 +86,7 @@ def test_a_matrix_is_no_table_of_rows(prices, main, tmp_path):
         assert not out.exists()
 
 
-def test_rows_out_of_order_in_a_group_are_named_by_their_line(main, tmp_path, monkeypatch):
-    monkeypatch.setattr("skcoral.workflow.rolling._BATCH", 13)  # groups reach over several batches
+def test_rows_out_of_order_in_a_group_are_named_by_their_line(main, tmp_path):
     rng = np.random.default_rng(0)
     years = [*range(1980, 2000)] * 2
     years[25:27] = years[26], years[25]
@@ -119,8 +117,7 @@ def test_cells_that_could_be_misread_are_refused(prices, main, tmp_path, column,
     assert [p.name for p in tmp_path.iterdir()] == ["unclear.csv"]
 
 
-def test_every_row_without_output_has_a_reason(prices, main, tmp_path, monkeypatch):
-    monkeypatch.setattr("skcoral.workflow.rolling._BATCH", 13)  # windows reach over several batches
+def test_every_row_without_output_has_a_reason(prices, main, tmp_path):
     table = prices[1][NAMES].copy()
     table.loc[20:55, "c"] = 1.5  # constant in the windows that end with rows 49 to 55
     path = tmp_path / "table.csv"

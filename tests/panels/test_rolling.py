@@ -3,6 +3,7 @@
 import warnings
 
 import joblib
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -17,6 +18,7 @@ from skcoral.exceptions import (
     SkippedWindowsWarning,
 )
 from skcoral.panels import grouped, rolling
+from skcoral.show.pictures import WindowsDisplay
 
 NAMES = ["value", "size", "carry", "momentum", "quality"]
 
@@ -158,8 +160,9 @@ def test_windows_of_time():
     zoned = X.tz_localize("Europe/Zagreb")
     again = rolling(zoned, "60D", rho_min=0.9, min_rows=20)
     assert np.allclose(again.outputs.iloc[100], panel.outputs.iloc[100], atol=1e-8)
-    with pytest.raises(InvalidTableError, match="not in the order of `row`"):
-        rolling(X.iloc[::-1], "60D", rho_min=0.9)
+    for window in ("60D", 40):  # windows of rows out of order would look ahead
+        with pytest.raises(InvalidTableError, match=r"not in the order of `row`: row 2021-.*by="):
+            rolling(X.iloc[::-1], window, rho_min=0.9)
     with pytest.raises(InvalidTableError, match="need dates"):
         rolling(X.reset_index(drop=True), "60D")
     with pytest.raises(InvalidArgumentError, match="span of time"):
@@ -286,6 +289,21 @@ def test_outputs_that_share_the_lowest_fidelity_are_counted():
     assert (two.to_frame()["weakest"] == "2 of 5").all()
     one = rolling(X, 60, rho_min=dict.fromkeys(NAMES, 0.999) | {"size": 0.99})
     assert (one.to_frame()["weakest"] == "size").all()
+
+
+def test_the_picture_has_the_numbers_of_the_windows():
+    X = frame(n=60, p=4)
+    panel = rolling(X, 40, rho_min=0.95)
+    display = panel.plot()
+    assert isinstance(display, WindowsDisplay)
+    drawn = display.ax_.lines[0].get_ydata()
+    assert np.array_equal(drawn, panel.to_frame()["threshold"])
+    assert np.array_equal(display.ax_.lines[1].get_ydata(), panel.fidelity.min(axis=1))
+    plt.close(display.figure_)
+    groups = rolling(X, 25, by=np.arange(60) % 2, rho_min=0.95).plot()
+    assert len(groups.ax_.lines) == 4
+    plt.close(groups.figure_)
+    assert "window" in panel._repr_html_()
 
 
 @pytest.mark.slow

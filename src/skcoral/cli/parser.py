@@ -211,7 +211,7 @@ COMMANDS = {
     "roll": _Command(
         "Decorrelate by rolling windows. Each row is transformed by the model of its own window. "
         "All rows and columns are written in their order; the variables of a row without a model "
-        "are left empty, and counted. The file appears when it is complete.",
+        "are left empty, and counted.",
         "returns.csv --date date --window 60 --lag 1 --rho-min 0.9 -o out.csv",
         (
             *(*PANELS["Windows"], *_LIMITS, *_READING),

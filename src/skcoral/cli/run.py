@@ -26,7 +26,7 @@ from skcoral.exceptions import (
 )
 
 _MANY = 8
-_ARGUMENTS = "confidence|covariance|criterion|halflife|lag|min_rows|n_jobs|rho_min|step|window"
+_ARGUMENTS = "by|confidence|covariance|criterion|halflife|lag|min_rows|n_jobs|rho_min|step|window"
 OK, BUG, USAGE, DATA, NOT_CERTIFIED, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 4, 130, 141
 
 #: What to do about errors that say only what is wrong, by kind.

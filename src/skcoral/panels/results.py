@@ -21,6 +21,11 @@ from skcoral.panels.windows import Windows
 from skcoral.show import sentences
 
 _ROUNDING = 1e-9  # fidelities that differ by less are the same, as where several are at the floor
+_WITHOUT = {  # why complete rows have no output, by the status of their window
+    "none": "before the first window with enough complete rows",
+    "short": "in windows with too few complete rows",
+    "refused": "in windows that were refused",
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -146,12 +151,22 @@ class Panel(Drawn):
     def summary(self) -> str:
         """How many windows there are, how they ended, and the range of their figures."""
         counts = sorted(Counter(self.columns["status"].tolist()).items())
-        kinds = ", ".join(f"{n} {status}" for status, n in counts) or "none"
+        kinds = ", ".join(f"{n:,} {status}" for status, n in counts).replace("_", " ") or "none"
         windows = "window" if len(self) == 1 else "windows"
-        lines = [f"{len(self):,} {windows} of {len(self.names)} outputs: {kinds}."]
+        n_groups = len(self._rows.groups)
+        groups = f" in {n_groups:,} groups" if n_groups > 1 else ""
+        lines = [f"{len(self):,} {windows} of {len(self.names)} outputs{groups}: {kinds}."]
         figures = ("largest_before", "largest_after", "min_fidelity", "threshold")
         lines.append(sentences.windows(*(self.columns[name] for name in figures)))
         return "\n".join(line for line in lines if line)
+
+    def without_output(self) -> Counter[str]:
+        """How many rows have no output, by the reason."""
+        complete = self._rows.complete
+        status = np.append(self.columns["status"], "none")[self._windows.of_row]
+        counts = Counter(_WITHOUT[kind] for kind in status[complete] if kind in _WITHOUT)
+        counts["with missing values"] = int((~complete).sum())
+        return +counts
 
 
 def window_columns(

@@ -147,23 +147,25 @@ def grouped(
 
 
 def _times(rows: Rows, how: Rule) -> Any:
-    """Nanoseconds in the order of the sorted rows, where windows need them."""
-    if how.span is None:
+    """Nanoseconds in the order of the sorted rows, which has to be that of time."""
+    if how.span is None and (how.rows is None or not rows.dated):
         return None
     if not rows.dated:
         raise InvalidTableError(
             "Windows of time need dates: give on= the name of the column that holds them, or a "
             "table with a date index."
         )
+    index: Any = getattr(rows.source, "index", np.arange(len(rows.order)))
     times = read_dates(rows.labels, rows.label)[rows.order]
     for key, part in rows.groups:
         back = np.flatnonzero(np.diff(times[part]) < 0)
         if len(back):
             where = f" in group {listing([str(k) for k in key])}" if key else ""
+            row = index[int(rows.order[part][back[0] + 1])]
             raise InvalidTableError(
-                f"Rows are not in the order of `{rows.label}`{where}: row "
-                f"{int(rows.order[part][back[0] + 1])} is earlier than the one before. Sort them "
-                "first."
+                f"Rows are not in the order of `{rows.label}`{where}: "
+                f"{getattr(index, 'name', None) or 'row'} {row} is earlier than the one before. "
+                "Sort them by date, or name the columns that tell several series apart (by=)."
             )
     return times
 

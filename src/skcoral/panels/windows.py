@@ -18,7 +18,6 @@ import numpy as np
 from skcoral.core.validation import check_count, shown_value
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 
-RULE_OPTIONS = ("expanding", "step", "lag", "min_rows")
 _FAR = 2**40  # rows: further than any table goes
 
 
@@ -75,20 +74,17 @@ class Windows:
     group: Any  # the group of each window, in increasing order
 
 
-def cut(
-    complete: Any, times: Any, rule: Rule, groups: Sequence[slice], anchor: int | None = None
-) -> Windows:
+def cut(complete: Any, times: Any, rule: Rule, groups: Sequence[slice]) -> Windows:
     """Cut rows that are sorted by group into windows of ``complete`` ones.
 
-    ``times`` are nanoseconds, where the rule needs them. The ``anchor`` is the row that a window is
-    known to end with: the first, where rows go on from earlier ones.
+    ``times`` are nanoseconds, where the rule needs them.
     """
     seen = np.concatenate([[0], np.cumsum(complete)])
     begins, ends, of_rows = [], [], []
     count = 0
     for part in groups:
         part_times = None if times is None else times[part]
-        begin, end, of_row = _cut_group(complete[part], part_times, rule, anchor)
+        begin, end, of_row = _cut_group(complete[part], part_times, rule)
         begins.append(begin + part.start)
         ends.append(end + part.start)
         of_rows.append(np.where(of_row >= 0, of_row + count, -1))
@@ -100,7 +96,7 @@ def cut(
     return Windows(first, last, starts, stops, stops - starts >= rule.min_rows, of_row, group)
 
 
-def _cut_group(complete: Any, times: Any, rule: Rule, anchor: int | None) -> tuple[Any, Any, Any]:
+def _cut_group(complete: Any, times: Any, rule: Rule) -> tuple[Any, Any, Any]:
     """Rows that the windows of one group begin and end with, and the window of each row."""
     n = len(complete)
     row = np.arange(n)
@@ -108,15 +104,13 @@ def _cut_group(complete: Any, times: Any, rule: Rule, anchor: int | None) -> tup
         ends = row[n - 1 :]
         return np.zeros_like(ends), ends, np.zeros(n, dtype=np.intp)
     seen = np.concatenate([[0], np.cumsum(complete)])
-    begin = first_rows(n, times, rule)
+    begin = _first_rows(n, times, rule)
     usable = np.flatnonzero(seen[row + 1] - seen[begin] >= rule.min_rows)
-    ends = np.empty(0, dtype=np.intp)
-    if anchor is not None or len(usable):
-        ends = np.arange(int(usable[0]) if anchor is None else anchor, n, rule.step)
+    ends = row[usable[0] :: rule.step] if len(usable) else row[:0]
     return begin[ends], ends, np.searchsorted(ends, row - rule.lag, side="right") - 1
 
 
-def first_rows(n: int, times: Any, rule: Rule) -> Any:
+def _first_rows(n: int, times: Any, rule: Rule) -> Any:
     """The first row of the window that would end with each of ``n`` rows of a group."""
     if rule.expanding:
         return np.zeros(n, dtype=np.intp)

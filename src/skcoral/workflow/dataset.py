@@ -118,8 +118,10 @@ class Dataset:
             return None
         shape = f"{self.content.n_rows:,} rows of {len(self.names):,} columns"
         what = f"{shape} are {n_numbers:,} numbers to hold in memory"
-        advice = "Without --confidence and --covariance, long tables are read in parts."
-        advice = "Choose fewer columns (--columns)." if self.is_wide else advice
+        advice = (
+            "Choose fewer columns (--columns). Without --confidence and --covariance, long tables "
+            "of coral fit are read in parts."
+        )
         current().check("cells", n_numbers, self.table.label, what, advice)
         values, weights, usable = [], [], []
         places: list[int] = []
