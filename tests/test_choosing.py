@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -33,6 +35,9 @@ def test_comparison_is_what_each_floor_gives(wine):
         assert choice.largest_vif == pytest.approx(vif_of(G).max(), abs=1e-5)
         assert choice.min_fidelity >= choice.floor - 1e-9
     assert compared.to_frame()["floor"].tolist() == [c.floor for c in compared.choices]
+    assert "certified" not in compared.sentence()
+    doubtful = replace(compared, recommended=replace(compared.recommended, status="best_found"))
+    assert "this floor is not certified" in doubtful.sentence()
 
 
 def macro_series(seed, n=80, p=7):

@@ -310,6 +310,7 @@ def maximize_fidelity(
         callback=callback,
     )
     matrix, settings = problem.matrix, problem.settings
+    # VIFs are infinite at every floor where the matrix is singular; residuals have a least value.
     if by_vif:
         matrix.regular("A limit on the VIF")
         amount = check_budget(budget, "The largest VIF", least=1.0)
@@ -376,6 +377,7 @@ def frontier(
     matrix, settings = problem.matrix, problem.settings
     floors = None if rho_min is None else check_common_floors(rho_min)
     check_count("n_points", n_points, minimum=2, maximum=10_000)
+    # A singular matrix has no threshold for the curve to begin at.
     if matrix.deficiency is not None:
         from skcoral.solvers.singular import singular_frontier
 

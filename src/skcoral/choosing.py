@@ -151,7 +151,10 @@ class FloorComparison(Shown):
                 )
         if self.dependent:
             text.append(f"Every VIF is infinite at every floor: {self.dependent}.")
+        if best is not None and best.status not in ("exact", "optimal"):
+            text.append("The answer at this floor is not certified: less may be possible.")
         if self.floor_without is not None:
+            # Without the columns that others determine, the rest may keep a high floor.
             names = listing([shortened(name) for name in self.leave_out], 6, quote="")
             then = f"floor {self.floor_without:g} is recommended"
             if self.floor_without == 1.0:
@@ -199,6 +202,7 @@ def compare_floors(
     correlation exceeds 0.5.
     """
     floors = check_common_floors(floors).tolist() if np.size(floors) else []
+    # The sentence says both, once for all floors.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotCertifiedWarning)
         warnings.simplefilter("ignore", SingularCorrelationWarning)

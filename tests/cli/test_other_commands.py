@@ -144,7 +144,7 @@ def test_version_and_overview(main):
     assert status == 0
     for command in COMMANDS:
         assert f"\n  {command} " in out
-    assert "Exit status: 0 done, 2 wrong use, 3 bad data, 4" in out
+    assert "Exit status: 0 done, 2 wrong use, 3 bad data,\n4" in out
 
 
 @pytest.mark.parametrize("command", COMMANDS)

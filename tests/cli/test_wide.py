@@ -81,6 +81,7 @@ def test_what_takes_long_for_very_many_columns_is_left_out_or_refused(
     assert status == 0
     assert told["strongest_pairs"] == []
     assert told["floors"] == []
+    assert "at the floors named (--rho-min)" in told["recommendation"]
     assert "Strongest pairs" not in main("inspect", path)[1]
     status, _, errors = main("fit", path, "--rho-min", "0.9", "--report", report)
     assert status == 2

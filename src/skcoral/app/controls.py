@@ -116,25 +116,25 @@ def choose_confidence(problem: Problem) -> None:
 def choose_own_floors(problem: Problem) -> None:
     """Let the visitor name variables that have floors of their own."""
     # Floors of variables that are left out for now are kept until these come back.
-    own = dict(current().own_floors)
+    floors = dict(current().own_floors)
 
     def name_them() -> None:
         floor = current().floor
         named = st.session_state["own_names"]
-        change(own_floors=tuple((name, own.get(name, floor)) for name in named))
+        change(own_floors=tuple((name, floors.get(name, floor)) for name in named))
 
     def set_floor(name: str, key: str) -> None:
-        change(own_floors=tuple((own | {name: st.session_state[key]}).items()))
+        change(own_floors=tuple((floors | {name: st.session_state[key]}).items()))
 
     with st.expander("Floors of single variables"):
         st.multiselect(
             "Variables with another floor than the slider's",
             problem.data.names,
-            key=put("own_names", [name for name in own if name in problem.data.names]),
+            key=put("own_names", [name for name in floors if name in problem.data.names]),
             on_change=name_them,
         )
-        for name in (name for name in own if name in problem.data.names):
-            key = put(f"own_{name}", own[name])
+        for name in (name for name in floors if name in problem.data.names):
+            key = put(f"own_{name}", floors[name])
             st.number_input(
                 plain(name),
                 0.0,

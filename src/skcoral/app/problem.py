@@ -95,9 +95,9 @@ def arguments(problem: Problem, settings: Settings) -> dict[str, Any]:
     """What a visitor asks for, as the settings of :class:`skcoral.CORAL`."""
     if settings.mode in LIMITED:
         return {settings.mode: getattr(settings, settings.mode)}
-    own = {name: floor for name, floor in settings.own_floors if name in problem.data.names}
-    floors = dict.fromkeys(problem.data.names, settings.floor) | own
-    chosen: dict[str, Any] = {"rho_min": floors if own else settings.floor}
+    named = {name: floor for name, floor in settings.own_floors if name in problem.data.names}
+    floors = dict.fromkeys(problem.data.names, settings.floor) | named
+    chosen: dict[str, Any] = {"rho_min": floors if named else settings.floor}
     if settings.mode == "support":
         return chosen | {"support": settings.support}
     is_open = settings.floor is not None and 0.0 < settings.floor < 1.0  # and can be raised

@@ -33,7 +33,7 @@ _LIMITS = {
 #: r²p of systems whose floors are compared in seconds: of full rank, and of lower rank.
 _QUICK, _QUICK_SINGULAR = 5e7, 1e7
 _QUICK_LIMITS = 3e4  # of systems whose limits are solved for in seconds: up to 31 variables
-_TOO_LARGE = "So many variables take a while: coral frontier compares floors."
+_TOO_LARGE = "Floors are not compared, which takes long for so many variables: coral frontier {}."
 
 
 def inspect(options: Namespace) -> int:
@@ -98,7 +98,8 @@ def _floors(data: Dataset, options: Namespace) -> dict[str, Any]:
     p, deficiency = len(data.names), data.estimate.deficiency
     r = p if deficiency is None else deficiency.rank
     if r * r * p > (_QUICK if deficiency is None else _QUICK_SINGULAR) or is_large(data):
-        return {"floors": [], "recommended": None, "recommendation": _TOO_LARGE}
+        how = "computes the curve" + " at the floors named (--rho-min)" * is_large(data)
+        return {"floors": [], "recommended": None, "recommendation": _TOO_LARGE.format(how)}
     compared = data.floors
     floors = [{"label": choice.label, **asdict(choice)} for choice in compared.choices]
     what = "T.csv" if data.matrix is not None else "decorrelated.csv"

@@ -61,8 +61,8 @@ def destination(outputs: Outputs, path: str | None) -> Iterator[BinaryIO | None]
         with outputs.open(path) as stream:
             yield stream
     else:
-        with tempfile.SpooledTemporaryFile(max_size=2**26) as kept:
-            yield cast(BinaryIO, kept)
-            kept.seek(0)
-            shutil.copyfileobj(kept, sys.stdout.buffer)
+        with tempfile.SpooledTemporaryFile(max_size=2**26) as spooled:
+            yield cast(BinaryIO, spooled)
+            spooled.seek(0)
+            shutil.copyfileobj(spooled, sys.stdout.buffer)
             sys.stdout.buffer.flush()

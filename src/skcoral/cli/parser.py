@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -42,7 +43,7 @@ def _option(help: str, metavar: str | None = None, **settings: Any) -> Settings:
 
 
 def _limit(help: str) -> Settings:
-    return _option(f"{help} The floor is then as high as possible.", "NUMBER", type=float)
+    return _option(f"{help}; finds the highest floor within it.", "NUMBER", type=float)
 
 
 def _choice(help: str, default: str, *others: str) -> Settings:
@@ -57,92 +58,108 @@ def _flag(help: str) -> Settings:
 PANELS: dict[str, dict[str, Settings]] = {
     "Goal": {
         "--rho-min": _option(
-            "Fidelity that every output keeps, or name=FLOOR for one; repeatable [exact, at ρ★].",
+            "Fidelity that every output keeps at least, or name=FLOOR for one; repeatable [ρ★].",
             "FLOOR",
             action="append",
         ),
-        "--budget": _limit("Largest residual allowed."),
-        "--max-vif": _limit("Largest VIF allowed in the outputs."),
-        "--max-correlation": _limit("Largest |correlation| allowed in the outputs."),
+        "--budget": _limit("Most residual allowed"),
+        "--max-vif": _limit("Largest VIF allowed in the outputs"),
+        "--max-correlation": _limit("Largest |correlation| allowed between outputs"),
         "--criterion": _choice(
-            "How residual correlation is measured [squared].", "squared", "worst", "absolute"
+            "Residual: the sum of squared correlations, the largest |correlation|, or the sum of "
+            "absolute ones [squared].",
+            "squared",
+            "worst",
+            "absolute",
         ),
         "--support": _option(
-            "Which sources may enter which outputs: a file, or |correlation| > NUMBER.",
+            "Which columns may enter an output: a table of 0 and 1, or those whose |correlation| "
+            "with its own column exceeds NUMBER.",
             "FILE|NUMBER",
         ),
         "--confidence": _option(
-            "Raise the floors until the population keeps them with this confidence.",
+            "Raise the floors so that, with this confidence, they hold for the population that the "
+            "rows come from.",
             "LEVEL",
             type=float,
         ),
         "--groups": _option(
-            "Column of clusters, each of which counts as one observation.", "COLUMN"
+            "Rows with the same label in this column count as one observation.", "COLUMN"
         ),
     },
     "Data": {
-        "--target": _option("Column of the outcome: not a variable, left as it is.", "NAME"),
+        "--target": _option("Outcome of a regression: no variable, written unchanged.", "NAME"),
         "--columns": _option(
-            "Variables, by comma or repeated [all numeric].", "NAMES", action="append"
-        ),
-        "--exclude": _option("Columns that are not variables.", "NAMES", action="append"),
-        "--include": _option(
-            "Columns that are variables although they look like ids or years.",
+            "Columns to use, separated by commas or repeated [all of numbers].",
             "NAMES",
             action="append",
         ),
-        "--weights": _option("Column of row weights (survey weights).", "NAME"),
+        "--exclude": _option("Columns not to use.", "NAMES", action="append"),
+        "--include": _option(
+            "Columns to use although they look like ids or years.",
+            "NAMES",
+            action="append",
+        ),
+        "--weights": _option("Column that weights the rows, such as survey weights.", "NAME"),
         "--covariance": _option(
-            "Estimator of scikit-learn for the correlations: LedoitWolf, …", "NAME"
+            "Estimate correlations by a class of sklearn.covariance, such as LedoitWolf.", "NAME"
         ),
         "--matrix": _option(
-            "The file holds a correlation or covariance matrix [recognised].",
+            "The file holds a correlation or covariance matrix, or rows [recognised].",
             action=argparse.BooleanOptionalAction,
         ),
     },
     "Windows": {
-        "--window": _option("Rows of a window, or a span such as 90D.", "ROWS|SPAN", required=True),
+        "--window": _option(
+            "Rows in a window, or a span of time such as 90D.", "ROWS|SPAN", required=True
+        ),
         "--date": _option("Column of dates, in increasing order.", "NAME"),
         "--by": _option(
-            "Column of groups with windows of their own; repeatable.", "NAME", action="append"
+            "Column of groups, each with windows of its own; repeatable.", "NAME", action="append"
         ),
         "--lag": _option(
-            "1: the window of a row ends with the row before it.",
+            "1 leaves a row out of its own window, which ends with the row before it [0].",
             "ROWS",
             type=_number(0),
             default=0,
         ),
-        "--step": _option("Rows from one window to the next.", "ROWS", type=_number(1), default=1),
+        "--step": _option(
+            "Rows from one window to the next [1].", "ROWS", type=_number(1), default=1
+        ),
         "--min-rows": _option("Complete rows that a window needs [all].", "ROWS", type=_number(2)),
-        "--halflife": _option("Age at which a row counts half.", "ROWS", type=float),
-        "--expanding": _flag("Windows begin with the first row."),
-        "--jobs": _option("Processes; -1 for all processors.", "N", type=int, default=1),
+        "--halflife": _option(
+            "Rows fade: one so much older than the last counts half.", "ROWS", type=float
+        ),
+        "--expanding": _flag("Every window begins with the first row."),
+        "--jobs": _option(
+            "Number of processes; -1 for one on each processor [1].", "N", type=int, default=1
+        ),
     },
     "Output": {
-        "--output": _option("Decorrelated table; '-': CSV on standard output.", "FILE"),
-        "--windows": _option("Figures of every window, as a table.", "FILE", type=Path),
-        "--model": _option("Model (JSON), for 'coral transform'.", "FILE", type=Path),
-        "--report": _option("Report, one HTML file (.html).", "FILE", type=Path),
-        "--certificate": _option("Proof (JSON) for 'coral verify'.", "FILE", type=Path),
-        "--plot": _option("Picture (.png, .svg or .pdf).", "FILE", type=Path),
-        "--csv": _option("The curve as a table.", "FILE", type=Path),
+        "--output": _option("Write the decorrelated table; '-' is standard output (CSV).", "FILE"),
+        "--windows": _option("Write a table with the figures of every window.", "FILE", type=Path),
+        "--model": _option("Write the model (JSON), for 'coral transform'.", "FILE", type=Path),
+        "--report": _option("Write a report, one HTML page (.html).", "FILE", type=Path),
+        "--certificate": _option("Write the proof (JSON), for 'coral verify'.", "FILE", type=Path),
+        "--plot": _option("Draw the curve (.png, .svg or .pdf).", "FILE", type=Path),
+        "--csv": _option("Write the curve as a table.", "FILE", type=Path),
         "--output-scale": _choice(
-            "Standardised outputs [unit], or outputs in the units of their sources.",
+            "Outputs with standard deviation 1 [unit], or in the units of their columns.",
             "unit",
             "original",
         ),
-        "--keep-sources": _flag("Write each output beside its source, as NAME_d."),
+        "--keep-sources": _flag("Keep every column, with its output beside it as NAME_d."),
         "--drop-incomplete": _flag("Leave rows with missing values out of the output."),
         "--force": _flag("Replace output files that exist."),
         "--json": _flag("Answer as JSON, for machines."),
     },
     "Reading": {
         "--separator": _option(
-            "Between the cells of a text file (';', tab, …) [recognised].", "CHAR"
+            "What separates cells of a text file (';', tab, …) [recognised].", "CHAR"
         ),
         "--decimal": _option("Decimal mark [recognised].", "CHAR"),
         "--encoding": _option("Encoding of a text file [recognised].", "NAME"),
-        "--sheet": _option("Sheet of an Excel file [first with a table].", "NAME"),
+        "--sheet": _option("Sheet of a workbook [the first with a table].", "NAME"),
         "--na": _option(
             "One more mark for a missing value, such as -999.", "MARK", action="append"
         ),
@@ -171,18 +188,18 @@ class _Command:
 
 COMMANDS = {
     "inspect": _Command(
-        "Tell what is in a table, and recommend a floor.", "data.csv", (*_TABLE, "--json")
+        "Show what is in a table, and recommend a floor.", "data.csv", (*_TABLE, "--json")
     ),
     "threshold": _Command(
-        "Compute ρ★, the highest fidelity of exact decorrelation.",
+        "Compute ρ★, the highest floor that leaves no correlation.",
         "data.csv --json",
         (*_WITHOUT_TARGET, "--json"),
     ),
     "fit": _Command(
-        "Decorrelate a table. The outputs keep the floors that are asked for; without a floor, a "
-        "budget or a limit the result is exact, at ρ★. Columns that are not variables pass through "
-        "untouched and in place. Rows with missing values are not used; they stay in their place, "
-        "without outputs.",
+        "Decorrelate a table. Every output keeps its floor, with the least correlation left; "
+        "without a floor, a budget or a limit no correlation is left, and the floor is ρ★. Columns "
+        "that are not used are written unchanged, in their place. Rows with missing values are not "
+        "used; they stay in their place, without outputs.",
         "data.csv --rho-min 0.85 --rho-min price=0.95 -o out.csv \\\n"
         "      --model model.json --report report.html",
         (
@@ -191,18 +208,18 @@ COMMANDS = {
         ),
     ),
     "transform": _Command(
-        "Apply a model to new rows.",
+        "Apply a model of 'coral fit' to new rows.",
         "new.csv --model model.json -o out.csv",
         (*_READING, *_LAYOUT, "--model"),
         _ON_SCREEN | {"--model": {"required": True, "help": "Made by 'coral fit --model'."}},
     ),
     "frontier": _Command(
-        "Compute what each floor costs. Floors run from ρ★ to 1, or are those given; each point is "
-        "certified.",
+        "Compute the least correlation that each floor leaves. Floors run from ρ★ to 1, unless "
+        "they are given; each point is certified.",
         "data.csv --plot frontier.png --csv frontier.csv",
         (*_WITHOUT_TARGET, "--rho-min", "--criterion", "--plot", "--csv", "--force"),
         {
-            "--rho-min": {"type": float, "help": "Floors to look at; repeatable."},
+            "--rho-min": {"type": float, "help": "A floor to look at; repeatable."},
             "--points": _option(
                 "Points on the curve [25].", "N", type=_number(2, 1000), default=25
             ),
@@ -210,8 +227,8 @@ COMMANDS = {
     ),
     "roll": _Command(
         "Decorrelate by rolling windows. Each row is transformed by the model of its own window. "
-        "All rows and columns are written in their order; the variables of a row without a model "
-        "are left empty, and counted.",
+        "All rows and columns are written in their order; where a row has no model, its outputs "
+        "are empty.",
         "returns.csv --date date --window 60 --lag 1 --rho-min 0.9 -o out.csv",
         (
             *(*PANELS["Windows"], *_LIMITS, *_READING),
@@ -221,27 +238,26 @@ COMMANDS = {
         _ON_SCREEN,
     ),
     "verify": _Command(
-        "Judge a certificate against its table. Floors, residual, bound, status, prices and names "
-        "are computed again without the solver; exit status 0 if all claims are true, 4 if any is "
-        "not.",
+        "Check the claims of a certificate against its table. They are computed again without the "
+        "solver. Exit status 0 if all are true, 4 if any is not.",
         "data.csv certificate.json --rigorous",
         _WITHOUT_TARGET,
         {
             "certificate": _option("Made by 'coral fit --certificate'.", "CERTIFICATE", type=Path),
-            "--rigorous": _flag("In ball arithmetic (needs python-flint)."),
+            "--rigorous": _flag("Prove them, in ball arithmetic (needs python-flint)."),
         },
     ),
     "reproduce": _Command(
-        "Recompute the paper's tables, and compare cell by cell.",
+        "Recompute the tables of the paper, and compare every number.",
         "--table rho-star",
         ("--output", "--force"),
         {
-            "--table": _option("Label or number of a table [all].", "NAME", default="all"),
-            "--output": {"help": "The comparison as Markdown (.md).", "type": Path},
+            "--table": _option("Label or number of one table [all].", "NAME", default="all"),
+            "--output": {"help": "Write the comparison as Markdown (.md).", "type": Path},
         },
     ),
     "demo": _Command(
-        "Show it all on the Wine data, and leave the files in a folder.",
+        "Inspect and fit the Wine data, and keep the files in a folder.",
         "--into wine-demo",
         ("--force",),
         {
@@ -266,6 +282,9 @@ COMMANDS = {
 _OVERVIEW = (
     "Decorrelate the columns of a table and keep what each of them means: Constrained Oblique "
     "Rotation with Anchored Loadings, with a certificate.\n\n"
+    "Every column gets an output. Its fidelity is their correlation, and a floor is the least "
+    "fidelity that you accept. The residual is the correlation that is left between outputs; ρ★ is "
+    "the highest floor that leaves none. VIF: variance inflation factor, 1 at best.\n\n"
     "Tables are CSV, TSV, Parquet, Excel, OpenDocument or Stata files; '-' is standard input."
 )
 _SUMMARIES = {name: command.description.split(". ")[0] for name, command in COMMANDS.items()}
@@ -274,7 +293,8 @@ _EPILOG = (
     + "".join(f"  {name:<11}{text.rstrip('.')}.\n" for name, text in _SUMMARIES.items())
     + "\nExample:\n  coral inspect data.csv\n"
     "  coral fit data.csv --rho-min 0.85 -o out.csv --report report.html\n\n"
-    "Exit status: 0 done, 2 wrong use, 3 bad data, 4 feasible but not certified, 130 interrupted."
+    "Exit status: 0 done, 2 wrong use, 3 bad data,\n"
+    "4 feasible but not certified, 130 interrupted."
 )
 
 
@@ -283,10 +303,13 @@ class _Parser(argparse.ArgumentParser):
 
     def __init__(self, **how: Any) -> None:
         paragraphs = how.pop("description").split("\n\n")
+        width = min(78, shutil.get_terminal_size().columns - 2)
         super().__init__(
-            description="\n\n".join(textwrap.fill(text, 78) for text in paragraphs),
+            description="\n\n".join(textwrap.fill(text, width) for text in paragraphs),
             # an example stays as it is written
-            formatter_class=partial(argparse.RawDescriptionHelpFormatter, max_help_position=30),
+            formatter_class=partial(
+                argparse.RawDescriptionHelpFormatter, max_help_position=min(30, 3 * width // 8)
+            ),
             allow_abbrev=False,
             **how,
         )

@@ -80,9 +80,9 @@ def source_coefficients(model: Any, coef: Any, intercept: Any) -> SourceCoeffici
 
 def in_container(estimator: Any, rows: Array, given: Any, names: Sequence[str]) -> Any:
     """Rows as ``set_output`` asks for them: an array, or a frame with these names."""
-    own = getattr(estimator, "_sklearn_output_config", {}).get("transform")
+    chosen = getattr(estimator, "_sklearn_output_config", {}).get("transform")
     known = FunctionTransformer(lambda _: rows, feature_names_out=lambda *_: list(names))
-    return known.set_output(transform=own or get_config()["transform_output"]).transform(given)
+    return known.set_output(transform=chosen or get_config()["transform_output"]).transform(given)
 
 
 def residual_of(result: Decorrelation, outputs: Array, *, sample_weight: Any = None) -> float:

@@ -171,6 +171,7 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         tol: float = 1e-9,
         random_state: int | np.random.Generator | None = 0,
     ) -> None:
+        # Stored as given, so that clone and set_params work; `fit` judges them together.
         self.rho_min = rho_min
         self.budget = budget
         self.max_vif = max_vif

@@ -156,12 +156,12 @@ def check_numeric(X: Any) -> None:
         if table.ndim != 2 or table.dtype.kind in "biuf":
             return
         columns = [(f"x{j}", table.dtype.kind, column) for j, column in enumerate(table.T)]
-    held: dict[str, list[str]] = {}
+    by_content: dict[str, list[str]] = {}
     for name, kind, column in columns:
-        held.setdefault(_content(column, kind), []).append(name)
+        by_content.setdefault(_content(column, kind), []).append(name)
     for content, reason in _UNFIT.items():
-        if content in held:
-            raise InvalidTableError(reason.format(listing(held[content])))
+        if content in by_content:
+            raise InvalidTableError(reason.format(listing(by_content[content])))
 
 
 def _untyped(X: Any) -> list[tuple[Any, str]]:

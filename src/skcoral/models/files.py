@@ -216,9 +216,9 @@ def _reading(path: str | os.PathLike[str]) -> Iterator[bytes]:
     try:
         yield data
     except DAMAGED as error:
-        told = str(error)[:300].rstrip(".")
+        reason = str(error)[:300].rstrip(".")
         raise ModelFileError(
-            f"{label}: {told}. Get the file again from where it came: it is truncated or altered."
+            f"{label}: {reason}. Get the file again from where it came: it is truncated or altered."
         ) from error
 
 

@@ -172,8 +172,8 @@ def _labels(table: Any, on: str | None) -> tuple[Any, str, bool]:
 def _row_labels(X: Any, by: Any) -> Any:
     """Labels of groups, one per row."""
     index: Any = getattr(X, "index", None)
-    own: Any = getattr(by, "index", None)
-    if hasattr(index, "equals") and hasattr(own, "equals") and not own.equals(index):
+    labels: Any = getattr(by, "index", None)
+    if hasattr(index, "equals") and hasattr(labels, "equals") and not labels.equals(index):
         raise InvalidArgumentError(
             "by has another index than the table: give it the same one (by.reindex(X.index)), "
             "or labels in the order of the rows (by.to_numpy())."

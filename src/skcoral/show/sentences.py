@@ -49,14 +49,14 @@ def minimises_residual(result: Decorrelation) -> bool:
 def windows(before: object, after: object, fidelity: object, threshold: object) -> str:
     """The figures of many windows, in one sentence; nothing where no window has a model."""
     figures = (np.asarray(x, dtype=float).ravel() for x in (before, after, fidelity, threshold))
-    was, left, kept, lower = (x[np.isfinite(x)] for x in figures)
-    if not kept.size:
+    was, left, fidelities, lower = (x[np.isfinite(x)] for x in figures)
+    if not fidelities.size:
         return ""
     least = rounded_down(lower.min(), 4) if lower.size else np.nan
     known = f"; ρ★ from {least:.4f} to {lower.max():.4f}" if lower.size else ""
     return (
         f"Largest correlation {was.max():.2f} → {left.max():.2f}, every variable keeps at least "
-        f"{rounded_down(kept.min(), 4):g} in its window{known}."
+        f"{rounded_down(fidelities.min(), 4):g} in its window{known}."
     )
 
 
@@ -273,8 +273,8 @@ def _claim(result: Decorrelation) -> str:
         proved = f"no transformation within this limit can keep more than {above:.6f}"
         if top >= 1.0 > result.min_fidelity:
             proved = "that no other transformation keeps more is not proved"
-        kept = rounded_down(float(result.rho_min.min()), 6)
-        return f"every variable keeps {kept:.6f} with no VIF above {limit:g}, and {proved}"
+        floor = rounded_down(float(result.rho_min.min()), 6)
+        return f"every variable keeps {floor:.6f} with no VIF above {limit:g}, and {proved}"
     measure = CRITERIA[result.criterion]
     if result.pair_weights is not None:
         measure = f"weighted {measure}"

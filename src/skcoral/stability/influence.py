@@ -62,12 +62,12 @@ class Influence(Shown, Frozen):
 
     def summary(self) -> str:
         """The threshold with all rows, and without the row that moves it most."""
-        whole = f"ρ★ is {self.threshold:.4f} with all {len(self.labels)} rows"
+        start = f"ρ★ is {self.threshold:.4f} with all {len(self.labels)} rows"
         if not len(self.refitted):
-            return f"{whole}."
+            return f"{start}."
         label, value = self.labels[self.refitted[0]], self.threshold_without[0]
         without = "not determined" if np.isnan(value) else f"{value:.4f}"
-        return f"{whole} and {without} without row {label}, which moves it most."
+        return f"{start} and {without} without row {label}, which moves it most."
 
 
 def influence(

@@ -9,7 +9,7 @@ import sys
 import threading
 import zipfile
 from array import array
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import closing, suppress
 from itertools import chain, islice
 from pathlib import Path
@@ -38,25 +38,13 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None, decimal: str) ->
     the first one.
     """
     limits = current()
-    blocks: list[Block] = []
     with closing(_answers(label, stream, sheet)) as answers:
         sheets = next(answers)
-        wanted = sheets if sheet is None else [sheet]
-        if not sheets or wanted[0] not in sheets:
-            raise InvalidTableError(
-                f"{label}: there is no sheet {'with cells' if sheet is None else repr(sheet)}.\n"
-                f"It has: {', '.join(sheets) or 'nothing but charts'}."
-            )
-        chosen = wanted[0]
-        for name in wanted:
-            sheet_blocks = list(iter(answers.__next__, None))
-            head = _first_rows(sheet_blocks)
-            if has_numbers(head, header_place(head)):
-                blocks, chosen = sheet_blocks, name
-                break
-            blocks = blocks if name != chosen else sheet_blocks
+        chosen, blocks = _chosen_sheet(label, sheets, sheet, answers)
     if not blocks:
         raise InvalidTableError(f"{label}: the sheet is empty.\nGive a table with a header row.")
+    # The header, a row of units under it and all above are taken away, and the notes at the end,
+    # so that what is left of a column is its cells.
     places, columns = blocks[0]
     head = _first_rows(blocks)
     place = header_place(head)
@@ -78,13 +66,12 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None, decimal: str) ->
             f"{label}: row {row} has a value to the right of the last named column"
             f" {names[-1]!r}.\nGive every column a name in row {places[place]}, or remove it."
         )
-    batch = Batch(at, columns[:width])
     return Table(
         label,
         names,
         "row",
         "excel",
-        batch.parts,
+        Batch(at, columns[:width]).parts,
         decimal=decimal,
         recognised=frozenset(["sheet"] if sheet is None else []),
         header_at=places[place],
@@ -93,6 +80,26 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None, decimal: str) ->
         other_sheets=tuple(name for name in sheets if name != chosen),
         skipped=notes,
     )
+
+
+def _chosen_sheet(
+    label: str, sheets: list[str], sheet: str | None, answers: Iterator[Any]
+) -> tuple[str, list[Block]]:
+    """The sheet that is named, or the first that holds a table, and its rows."""
+    wanted = sheets if sheet is None else [sheet]
+    if not sheets or wanted[0] not in sheets:
+        raise InvalidTableError(
+            f"{label}: there is no sheet {'with cells' if sheet is None else repr(sheet)}.\n"
+            f"It has: {', '.join(sheets) or 'nothing but charts'}."
+        )
+    first: list[Block] = []
+    for name in wanted:
+        blocks = list(iter(answers.__next__, None))
+        head = _first_rows(blocks)
+        if has_numbers(head, header_place(head)):
+            return name, blocks
+        first = blocks if name == wanted[0] else first
+    return wanted[0], first
 
 
 def _pop_notes(blocks: list[Block]) -> list[tuple[int, str]]:

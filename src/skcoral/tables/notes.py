@@ -78,8 +78,8 @@ def _coded_notes(columns: Sequence[ColumnProfile]) -> Iterator[str]:
     codes = [f"{shortened(c.name)} ({c.n_codes} values)" for c in coded]
     repeated = [shortened(c.name) for c in columns if c.repeats_ids]
     if dummies:
-        hold = "holds" if len(dummies) == 1 else "hold"
-        yield f"Dummies become numbers: {listing(dummies, quote='')} {hold} only 0 and 1."
+        verb = "holds" if len(dummies) == 1 else "hold"
+        yield f"Dummies become numbers: {listing(dummies, quote='')} {verb} only 0 and 1."
     if codes:
         listed = listing(codes, quote="")
         yield f"Whole numbers with few values become other numbers: {listed}."

@@ -52,14 +52,14 @@ def find_source(
                 "A table is a path, bytes or a file opened for reading bytes, not "
                 f"{type(source).__name__}."
             )
-        return _held(stream, name or "table", encoding)
+        return _read_pipe(stream, name or "table", encoding)
     if str(source) == "-":
         if sys.stdin is None or sys.stdin.isatty():
             raise InvalidTableError(
                 "standard input: nothing is piped in.\n"
                 "Pipe a table in, or name a file instead of '-'."
             )
-        return _held(sys.stdin.buffer, name or "standard input", encoding)
+        return _read_pipe(sys.stdin.buffer, name or "standard input", encoding)
     path = Path(source)
     label = name or printable(str(path))
     with readable(label):
@@ -67,7 +67,7 @@ def find_source(
             return Source(label, lambda: path.open("rb"), path.stat().st_size)
         # A pipe can be read once only, and a long table is read more than once.
         with path.open("rb") as pipe:
-            return _held(pipe, label, encoding)
+            return _read_pipe(pipe, label, encoding)
 
 
 @contextlib.contextmanager
@@ -85,7 +85,7 @@ def readable(label: str, what: str = "it", damage: type[Exception] = zlib.error)
         ) from error
 
 
-def _held(stream: BinaryIO, label: str, encoding: str | None) -> Source:
+def _read_pipe(stream: BinaryIO, label: str, encoding: str | None) -> Source:
     """Hold what comes from a pipe or a device, within bounds, after a look at its start."""
     limits, clock, data = current(), Clock(current(), label), io.BytesIO()
     while piece := stream.read(_PIECE):

@@ -277,9 +277,9 @@ class _ExcelWriter:
 
     def close(self) -> None:
         """Finish the workbook."""
-        whole = io.BytesIO()  # archives write again, and fail again, when they are collected
-        self._book.save(whole)
-        self._stream.write(whole.getbuffer())
+        workbook = io.BytesIO()  # archives write again, and fail again, when they are collected
+        self._book.save(workbook)
+        self._stream.write(workbook.getbuffer())
 
 
 def _escaped(match: re.Match[str]) -> str:

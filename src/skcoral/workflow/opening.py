@@ -136,8 +136,8 @@ def open_file(
         content = profile(table, tell)
     if in_memory:
         current().check("cells", content.n_rows * len(table.names), table.label)
-    held = None if matrix is False else matrix_in(table, content, asked=matrix is True)
-    return OpenedFile(table, content, held, progress)
+    given = None if matrix is False else matrix_in(table, content, asked=matrix is True)
+    return OpenedFile(table, content, given, progress)
 
 
 def check_options(label: str, **options: Any) -> None:

@@ -52,16 +52,16 @@ def render(facts: ReportFacts) -> str:
     >>> "<script" in report.render(facts)
     False
     """
-    result, measured, held = facts.result, facts.measured, facts.holdout
+    result, measured, holdout = facts.result, facts.measured, facts.holdout
     sources = column_names(facts.estimator)
     plain = result.is_certified and result.notes.is_about_rows
     listed = _listed(facts)
     tables: dict[str, Any] = {}
-    if held is not None:
+    if holdout is not None:
         # Fits to a limit, or without floors, find a floor of their own in every fold.
-        tables["floors_kept"] = (held.fidelity_fitted >= result.rho_min - 1e-9).all()
-        tables["fitted"] = held.fidelity_fitted.mean(axis=0).round(4)
-        tables["new"] = held.fidelity_new.mean(axis=0).round(4)
+        tables["floors_kept"] = (holdout.fidelity_fitted >= result.rho_min - 1e-9).all()
+        tables["fitted"] = holdout.fidelity_fitted.mean(axis=0).round(4)
+        tables["new"] = holdout.fidelity_new.mean(axis=0).round(4)
     return _template().render(
         facts=facts,
         result=result,
