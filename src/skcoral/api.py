@@ -147,7 +147,7 @@ def decorrelate(
         With ``support`` or ``bounds``: how hard to look for a lower bound. "moments" narrows the
         gap that the quick bounds leave, which takes minutes if columns are many. It ends when the
         bound meets the objective, the callback returns True, or 300 seconds of processor time
-        (``TIME_LIMIT`` of ``skcoral.solvers.support.moment_admm``) have passed.
+        (``TIME_LIMIT`` of ``skcoral.solvers.support.moments``) have passed.
     tol : float, default=1e-9
         Gap to aim at, relative to ``max(1, objective)``.
     max_iter : int, default=200

@@ -199,9 +199,9 @@ def test_proved_floors_hold_and_lose_a_rounding_only(kind: str) -> None:
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_moments_bound_composites(seed: int, criterion: str, monkeypatch: Any) -> None:
-    import skcoral.solvers.support.moment_admm as moment_admm
+    import skcoral.solvers.support.moments as moments
 
-    monkeypatch.setattr(moment_admm, "TIME_LIMIT", 1.5)
+    monkeypatch.setattr(moments, "TIME_LIMIT", 1.5)
     R, B, mask = problem(seed + 600)
     rho = 0.9 * reaches(R, B, mask)
     options: Any = {"support": mask, "anchors": B, "criterion": criterion, "n_starts": 12}

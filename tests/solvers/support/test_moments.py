@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import conic
-import skcoral.solvers.support.moment_admm as moment_admm
+import skcoral.solvers.support.moments as moments_module
 from skcoral import decorrelate
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.columns import proved_columns
@@ -17,8 +17,7 @@ from skcoral.bounds.moments import MomentDual, Spheres, moment_bound
 from skcoral.core.arrays import Array, Mask
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.solvers.support.caps import Caps, feasible_set
-from skcoral.solvers.support.moment_admm import bound_by_moments
-from skcoral.solvers.support.moments import Relaxation
+from skcoral.solvers.support.moments import Relaxation, bound_by_moments
 
 
 def problem(seed: int) -> tuple[Array, Mask]:
@@ -48,9 +47,9 @@ def points(caps: Caps, n: int, seed: int = 0) -> Array:
 def moment_matrix(relaxation: Relaxation, caps: Caps, U: Array) -> Array:
     """``y yᵀ`` of one point, by definition."""
     y = [1.0]
-    for u, n in zip(U, relaxation.sizes, strict=True):
+    for u, n, basis in zip(U, relaxation.sizes, relaxation.forms, strict=True):
         s = u[:n]
-        H = relaxation.forms[int(n)][1:].reshape(-1, n, n)
+        H = basis[1:].reshape(-1, n, n)
         y.extend(np.einsum("a,hab,b->h", s, H, s))
     return np.outer(y, y)
 
@@ -70,18 +69,21 @@ def test_normal_equations_and_completed_multipliers(worst: bool, floor: float) -
     np.testing.assert_allclose(relaxation.normal(x), image, atol=1e-12)
     # Σ ω r² = ⟨S, X⟩ + constant + what the other blocks contribute, for any multipliers.
     duals = [rng.normal(size=b.shape) for b in blocks]
-    duals = [d + d.swapaxes(1, 2) for d in duals]
+    duals = [d + d.swapaxes(-1, -2) for d in duals]
     duals[-1] = np.abs(duals[-1]) if worst else duals[-1]
     duals = [P - A for P, A in zip(relaxation.projected(duals), duals, strict=True)]
-    S, constant, weights = relaxation.completed(duals)
+    S, weights, bound = relaxation.completed(duals)
     X = moment_matrix(relaxation, caps, points(caps, 1)[0])
     further = relaxation._further(X, 0.0)
-    others = [group.up(X) for group in relaxation.pairs] + further[: len(further) - worst]
+    others = [relaxation._up(X, j, k) for j, k in relaxation.pairs]
+    others += further[: len(further) - worst]
     spent = sum(
-        np.sum(d * b) for d, b in zip(duals[1 + len(relaxation.columns) :], others, strict=False)
+        np.sum(d * b) for d, b in zip(duals[1 + len(relaxation.sizes) :], others, strict=False)
     )
-    expected = float(weights @ relaxation._expected(X))
-    assert np.sum(S * X) + constant + spent == pytest.approx(expected, abs=1e-10)
+    E = caps.outputs(points(caps, 1))[0]
+    expected = float(weights @ (E @ E.T)[np.triu_indices(len(E), 1)] ** 2)
+    assert np.sum(S * X) + bound + spent == pytest.approx(expected, abs=1e-10)
+    assert np.linalg.eigvalsh(S)[0] >= -1e-12
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -91,7 +93,7 @@ def test_any_dual_point_gives_a_bound(seed: int, floor: float) -> None:
     p, rng = len(R), np.random.default_rng(seed)
     caps = feasible_set(R, mask, np.full(p, floor))
     space = spheres(caps)
-    solved = bound_by_moments(Relaxation(caps, worst=False), np.inf, lambda _: True)
+    solved = bound_by_moments(caps, np.inf, lambda _: True)
     E = np.einsum("sia,sja->sij", *[caps.outputs(points(caps, 500, seed))] * 2)
     least = float(np.min(np.sum(np.triu(E, 1) ** 2, axis=(1, 2))))
     bounds = []
@@ -181,8 +183,8 @@ def test_a_conic_solver_finds_the_same_relaxation(
     floors = np.full(4, floor)
     caps = feasible_set(R, mask, floors)
     wanted = conic_value(R, mask, floors, worst=worst)
-    monkeypatch.setattr(moment_admm, "TIME_LIMIT", 4.0)
-    dual = bound_by_moments(Relaxation(caps, worst=worst), np.inf, lambda _: False)
+    monkeypatch.setattr(moments_module, "TIME_LIMIT", 4.0)
+    dual = bound_by_moments(caps, wanted, lambda _: False, worst=worst)
     proved = moment_bound(spheres(caps), R, dual, Floats(2))
     # The largest of several moments converges slowly: in the time given to a few digits.
     assert float(proved.lower) == pytest.approx(wanted, rel=2e-3, abs=3e-4 if worst else 2e-5)
@@ -228,7 +230,7 @@ def test_what_moments_are_refused_for() -> None:
 
 @pytest.mark.slow
 def test_most_of_the_gap_closes_in_small_problems(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moment_admm, "TIME_LIMIT", 4.0)
+    monkeypatch.setattr(moments_module, "TIME_LIMIT", 4.0)
     shares = []
     for seed in range(50):
         R, mask = problem(seed)

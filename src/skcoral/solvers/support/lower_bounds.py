@@ -9,7 +9,7 @@
 
   in the points u, whose Hessian is twice that form, with blocks ``H_kl B_kᵀ B_l``: if that is
   positive semidefinite, the point is globally optimal;
-* moments: sums of squares, :mod:`skcoral.solvers.support.moment_admm`.
+* moments: sums of squares, :mod:`skcoral.solvers.support.moments`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from skcoral.core.arrays import EPS, Array, Mask
 from skcoral.core.criteria import Criterion
 from skcoral.solvers.support.caps import Caps
 from skcoral.solvers.support.frame_relaxation import FrameBound
-from skcoral.solvers.support.moment_admm import bound_by_moments
-from skcoral.solvers.support.moments import Relaxation
+from skcoral.solvers.support.moments import bound_by_moments
 
 _ON_RIM = 1e-7  # a floor binds if the fidelity is no further above it
 _MAX_FORM = 3000  # coefficients, the size of a matrix whose eigenvalues are wanted
@@ -53,7 +52,7 @@ def moment_arrays(
     space: Caps, criterion: Criterion, goal: float, tell: Callable[[float], bool]
 ) -> Arrays:
     """The dual point of second-order moments, looked for until its squares reach ``goal``."""
-    dual = bound_by_moments(Relaxation(space, worst=criterion == "worst"), goal, tell)
+    dual = bound_by_moments(space, goal, tell, worst=criterion == "worst")
     return {
         "S": dual.S,
         "weights": dual.weights,

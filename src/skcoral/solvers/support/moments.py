@@ -1,4 +1,4 @@
-"""Second-order moments of supported columns: the relaxation in coordinates that make it plain.
+"""Second-order moments of supported columns: the relaxation, and its solution by ADMM.
 
 The columns are unit vectors s_k, and no odd moment matters, because the sign of each is free. Take
 an orthonormal basis H of the symmetric matrices without trace, ``y_k = (s_kᵀ H_a s_k)_a`` and
@@ -9,26 +9,276 @@ the corner is known. What it has to satisfy is linear in X:
   ``E[(s_k1² − ρ_k²) s_j s_jᵀ]`` are positive semidefinite,
 * for every column ``E[s_k ⊗ s_k ⊗ s_k ⊗ s_k]`` is a symmetric tensor,
 * for the worst pair the numbers ``t − E r_jk²`` are not negative.
+
+One step of the alternating direction method projects onto the moments, where the equations hold,
+and onto these cones; the difference gives multipliers, and any multipliers give a bound.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import permutations, product
+import time
+from collections.abc import Callable
+from itertools import combinations, pairwise, permutations
 
 import numpy as np
+from scipy import sparse
 
 from skcoral.bounds.moments import MomentDual
-from skcoral.core.arrays import Array, Index
+from skcoral.core.arrays import Array
+from skcoral.core.linalg import conjugate_gradient
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.solvers.support.caps import Caps
 
-Blocks = list[Array]  # stacks of symmetric matrices of equal size
+#: Seconds of processor time after which a search for a bound by moments ends.
+TIME_LIMIT = 300.0
+
+Blocks = list[Array]  # symmetric matrices, or stacks of them
 
 LARGEST = 2000  # size of X: a step takes some seconds there, and all blocks together 1 GB
 # Of the tensors of columns beside the other blocks. After 600 steps the bound of the paper's system
-# is .232 with 2, .231 with 4, .229 with 1 and .212 with 0.5.
-_COLUMN_WEIGHT = 1.5
+# (p = 18) is .2320 with 2, .2318 with 3, .2316 with 1.5, .229 with 1, and far behind with about a
+# tenth or ten times as much: .166 with .15, .169 with 15.
+_COLUMN_WEIGHT = 2.0
+_CHECK = 25  # steps from one bound to the next
+_RELAXATION = 1.8  # beyond 1.9 the steps of small problems begin to oscillate
+_PENALTY = 0.15
+# The bound profits from small dual residuals: the primal one may be this many times larger.
+_RATIO = 15.0
+_CHANGE = 1.2
+# The search ends where this many checks close less than this share of the gap to the goal.
+_PATIENCE = 40
+_STALLED = 3e-4
+# Relative residual of the equations where floors couple them: each step starts from the last one.
+_EQUATIONS = 1e-6
+
+
+def bound_by_moments(
+    caps: Caps, goal: float, tell: Callable[[float], bool], *, worst: bool = False
+) -> MomentDual:
+    """Maximise the bound until it reaches ``goal``, the value of the best transformation known.
+
+    ``tell`` is given the best bound from time to time, and ends the search by returning True; so
+    does the processor time.
+    """
+    end = time.process_time() + TIME_LIMIT
+    relaxation = Relaxation(caps, worst=worst)
+    objective = relaxation.objective()
+    x = np.zeros_like(objective)
+    cone = state = relaxation.blocks(x)
+    shift = relaxation.collected(state)
+    penalty, history, finished = _PENALTY, list[float](), False
+    while not finished:
+        for _ in range(_CHECK):
+            # The moments nearest to the state, less the gradient of the criterion.
+            x, _, _ = conjugate_gradient(
+                relaxation.normal,
+                relaxation.collected(state) - shift - objective / penalty,
+                lambda r: r / relaxation.scale,
+                rtol=_EQUATIONS,
+                max_iter=50,
+                start=x,
+            )
+            moments, previous = relaxation.blocks(x), cone
+            reflected = [2.0 * X - V for X, V in zip(moments, state, strict=True)]
+            cone = relaxation.projected(reflected)
+            moves = zip(state, cone, moments, strict=True)
+            state = [V + _RELAXATION * (P - X) for V, P, X in moves]
+        duals = [penalty * (P - A) for P, A in zip(cone, reflected, strict=True)]
+        S, weights, value = relaxation.completed(duals)
+        if not history or value > history[-1]:
+            best = S, weights, duals
+        history.append(max([value, *history[-1:]]))
+        finished = tell(history[-1]) or history[-1] >= goal or time.process_time() > end
+        gained = history[-1] - history[-_PATIENCE:][0]
+        finished |= len(history) > _PATIENCE and gained <= _STALLED * (goal - history[-1])
+        # Balances the residuals; the state is that of the same multipliers.
+        primal, dual = _distance(cone, moments), penalty * _distance(cone, previous)
+        factor = _CHANGE if primal > 3 * _RATIO * dual else 1.0
+        factor = 1 / _CHANGE if 3 * primal < _RATIO * dual else factor
+        penalty *= factor
+        state = [P + (V - P) / factor for P, V in zip(cone, state, strict=True)]
+    return relaxation.in_products(*best)
+
+
+class Relaxation:
+    """The relaxation of one support problem.
+
+    The corner of X is no moment: that of the unknown x holds the level t of the worst pair.
+    """
+
+    def __init__(self, caps: Caps, *, worst: bool) -> None:
+        self.sizes = [int(n) for n in caps.valid.sum(axis=1)]
+        ends = np.cumsum([1, *(n * (n + 1) // 2 - 1 for n in self.sizes)])
+        self.N, self.worst = int(ends[-1]), worst
+        if self.N > LARGEST:
+            raise InvalidArgumentError(
+                f"proof='moments' has a block of size {self.N:,} for this support, and {LARGEST:,} "
+                "is the largest: use a thinner support, or proof='quick'."
+            )
+        bases = {n: forms(n) for n in set(self.sizes)}
+        self.forms = [bases[n] for n in self.sizes]
+        self.at = [np.r_[0, a:b] for a, b in pairwise(ends)]  # where 1 and y_k stand in X
+        self.parts = [[np.ix_(rows, columns) for columns in self.at] for rows in self.at]
+        self.pairs = list(combinations(range(caps.k), 2))
+        self.tensors = [*((k, k) for k in range(caps.k)), *self.pairs]
+        costs = []  # r_jk² as coefficients of X
+        for j, k in self.pairs:
+            b = (caps.frames[j, : self.sizes[j]] @ caps.frames[k, : self.sizes[k]].T).ravel()
+            cost = self._placed([(j, k)], [self._down(np.outer(b, b), j, k)])
+            costs.append(sparse.csr_array(cost.reshape(1, -1)))
+        self.costs = sparse.vstack([sparse.csr_array((0, self.N**2)), *costs])
+        self.floored = [k for k, n in enumerate(self.sizes) if n > 1 and caps.floors[k] > 0]
+        # The polynomials s_k1² − ρ_k² in y, one column each: the first H is e₁e₁ᵀ without trace.
+        self.floors = np.zeros((self.N, len(self.floored)))
+        for i, k in enumerate(self.floored):
+            self.floors[0, i] = 1 / self.sizes[k] - caps.floors[k] ** 2
+            self.floors[self.at[k][1], i] = np.sqrt((self.sizes[k] - 1) / self.sizes[k])
+        # Squared lengths of the directions of X in X, columns and pairs, where all are orthogonal.
+        self.scale = np.full((self.N, self.N), 1.5)
+        inverse = 1 / np.array(self.sizes)
+        for at, share in zip(self.at, inverse, strict=True):
+            first = 1.0 + _COLUMN_WEIGHT**2 * share + 0.5 * (inverse.sum() - share)
+            self.scale[np.ix_(at[1:], at[1:])] = 1.0 + _COLUMN_WEIGHT**2
+            self.scale[0, at[1:]] = self.scale[at[1:], 0] = first
+        self.scale[0, 0] = max(len(self.pairs), 1.0)
+
+    def _up(self, X: Array, j: int, k: int) -> Array:
+        """``E[(s_j ⊗ s_k)(s_j ⊗ s_k)ᵀ]``, times the weight of a column where j is k."""
+        n, m = self.sizes[j], self.sizes[k]
+        T = self.forms[j].T @ X[self.parts[j][k]] @ self.forms[k]
+        T = T.reshape(n, n, m, m).transpose(0, 2, 1, 3).reshape(n * m, n * m)
+        return np.asarray(T * (_COLUMN_WEIGHT if j == k else 1.0))
+
+    def _down(self, Z: Array, j: int, k: int) -> Array:
+        """Coefficients of the part of X in ``⟨Z, up(X)⟩``."""
+        n, m = self.sizes[j], self.sizes[k]
+        T = Z.reshape(n, m, n, m).transpose(0, 2, 1, 3).reshape(n * n, m * m)
+        part = self.forms[j] @ T @ self.forms[k].T
+        return np.asarray(part * (_COLUMN_WEIGHT if j == k else 1.0))
+
+    def objective(self) -> Array:
+        """Coefficients of the unknown in the criterion."""
+        C = self._weighted(np.full(len(self.pairs), float(not self.worst)))
+        C[0, 0] = float(self.worst)
+        return C
+
+    def blocks(self, x: Array, *, constant: float = 1.0) -> Blocks:
+        """X, the columns, the pairs, floors and levels; zero leaves the constants out."""
+        X = x.copy()
+        X[0, 0] = constant
+        return [X, *(self._up(X, j, k) for j, k in self.tensors), *self._further(X, x[0, 0])]
+
+    def projected(self, blocks: Blocks) -> Blocks:
+        """The nearest symmetric tensors of columns, and positive semidefinite matrices."""
+        last = 1 + len(self.sizes)
+        tensors = []
+        for n, M in zip(self.sizes, blocks[1:last], strict=True):
+            # All permutations, as rounding must not grow in what fewer of them leave alone.
+            every = [M.reshape((n,) * 4).transpose(order) for order in permutations(range(4))]
+            tensors.append(np.mean(every, axis=0).reshape(M.shape))
+        first, *others = _positive([blocks[0], *blocks[last:]])
+        return [first, *tensors, *others]
+
+    def collected(self, blocks: Blocks) -> Array:
+        """Coefficients of the unknown in the sum of the blocks' inner products."""
+        A, level = self._from_further(blocks[1 + len(self.tensors) :])
+        A += self._from_tensors(blocks) + blocks[0]
+        A[0, 0] = level
+        return A
+
+    def normal(self, x: Array) -> Array:
+        """``F*F x`` for the map F from the unknown to the blocks."""
+        X = x.copy()
+        X[0, 0] = 0.0
+        A, level = self._from_further(self._further(X, x[0, 0]))
+        A += self.scale * X
+        A[0, 0] = level
+        return A
+
+    def _further(self, X: Array, level: float) -> Blocks:
+        """``E[(s_k1² − ρ_k²) s_j s_jᵀ]`` for every j, and ``t − E r_jk²`` for the worst pair."""
+        moved = X @ self.floors
+        out = [
+            (moved[at].T @ basis).reshape(-1, n, n)
+            for at, basis, n in zip(self.at, self.forms, self.sizes, strict=True)
+        ]
+        if self.worst:
+            out.append((level - self.costs @ X.ravel())[:, None, None])
+        return out
+
+    def _from_further(self, blocks: Blocks) -> tuple[Array, float]:
+        g, level = np.zeros_like(self.floors), 0.0
+        for block, at, basis in zip(blocks, self.at, self.forms, strict=False):
+            g[at] += basis @ block.reshape(-1, basis.shape[1]).T
+        both = g @ self.floors.T
+        A = np.asarray(0.5 * (both + both.T))
+        if self.worst:
+            weights = blocks[-1][:, 0, 0]
+            A, level = A - self._weighted(weights), float(weights.sum())
+        return A, level
+
+    def _from_tensors(self, blocks: Blocks) -> Array:
+        each = zip(self.tensors, blocks[1:], strict=False)
+        return self._placed(self.tensors, [self._down(Z, j, k) for (j, k), Z in each])
+
+    def _placed(self, tensors: list[tuple[int, int]], parts: list[Array]) -> Array:
+        """Coefficients of X from those of its parts, half of them below its diagonal."""
+        A = np.zeros((self.N, self.N))
+        for (j, k), part in zip(tensors, parts, strict=True):
+            A[self.parts[j][k]] += 0.5 * part
+        return np.asarray(A + A.T)
+
+    def _weighted(self, weights: Array) -> Array:
+        """Coefficients of X in ``Σ ω_jk E r_jk²``."""
+        return np.asarray(self.costs.T @ weights).reshape(self.N, self.N)
+
+    def completed(self, duals: Blocks) -> tuple[Array, Array, float]:
+        """S and ω for which the equations hold whatever the duals are, and the bound.
+
+        ``Σ ω_jk E r_jk² = ⟨S, X⟩ + constant`` + what the pairs and floors contribute. Columns
+        contribute nothing: their duals are orthogonal to symmetric tensors. The constant may be
+        split between the corner of S and the bound, and E ‖y_k‖² is 1 − 1/n_k, so that any ε gives
+
+            constant − ε Σ(1 − 1/n_k) − gᵀ(S + εI)⁻¹g,    g the first column of S.
+        """
+        further = duals[1 + len(self.tensors) :]
+        weights = np.ones(len(self.pairs))
+        if self.worst:
+            weights = further[-1][:, 0, 0] / max(float(further[-1].sum()), 1e-300)
+            further = [*further[:-1], np.zeros_like(further[-1])]
+        S = self._weighted(weights) - self._from_tensors(duals) - self._from_further(further)[0]
+        values, vectors = np.linalg.eigh(S[1:, 1:])
+        g = (vectors.T @ S[1:, 0]) ** 2
+        size = max(float(np.abs(values).max(initial=0.0)), 1e-300)
+        shifts = max(0.0, -float(values.min(initial=0.0))) + size * np.geomspace(1e-12, 1.0, 49)
+        corners = (g / (values + shifts[:, None])).sum(axis=1)
+        bounds = S[0, 0] - shifts * sum(1 - 1 / n for n in self.sizes) - corners
+        best = int(np.argmax(bounds))
+        S += shifts[best] * np.eye(self.N)
+        S[0, 0] = corners[best]
+        return S, weights, float(bounds[best])
+
+    def in_products(self, S: Array, weights: Array, duals: Blocks) -> MomentDual:
+        """A dual point in the products of entries, as the bound takes it."""
+        lengths = [n * (n + 1) // 2 for n in self.sizes]
+        Q = np.zeros((self.N, 1 + sum(lengths)))
+        Q[0, 0] = 1.0
+        for at, basis, n, end in zip(
+            self.at, self.forms, self.sizes, np.cumsum([1, *lengths])[1:], strict=True
+        ):
+            rows = basis[1:].reshape(-1, n, n) * (2.0 - np.eye(n))
+            upper = np.triu_indices(n)
+            Q[at[1:], end - len(upper[0]) : end] = rows[:, *upper]
+        omega = np.zeros((len(self.sizes),) * 2)
+        omega[np.triu_indices_from(omega, 1)] = weights
+        first, then = 1 + len(self.sizes), 1 + len(self.tensors)
+        floors = duals[then : then + len(self.sizes)]
+        return MomentDual(
+            _even(Q.T @ S @ Q),
+            omega + omega.T,
+            tuple(_even(W) for W in duals[first:then]),
+            tuple(_even(V[i]) for i in range(len(self.floored)) for V in floors),
+        )
 
 
 def forms(n: int) -> Array:
@@ -45,259 +295,22 @@ def forms(n: int) -> Array:
     return np.array(basis).reshape(len(basis), n * n)
 
 
-@dataclass(frozen=True)
-class Group:
-    """Pairs of columns J and K of two given sizes, as one stack."""
-
-    J: Index
-    K: Index
-    first: Array  # forms of the columns
-    second: Array
-    at: tuple[Index, Index]  # the part of X that belongs to (1, y_j) and (1, y_k)
-    weight: float = 1.0
-
-    def up(self, X: Array) -> Array:
-        """``E[(s_j ⊗ s_k)(s_j ⊗ s_k)ᵀ]``, times the weight."""
-        T = self.weight * self.first.T @ X[self.at] @ self.second
-        n, m = (round(len(side.T) ** 0.5) for side in (self.first, self.second))
-        T = T.reshape(-1, n, n, m, m).transpose(0, 1, 3, 2, 4)
-        return np.ascontiguousarray(T).reshape(-1, n * m, n * m)
-
-    def down(self, Z: Array) -> Array:
-        """Coefficients of the part of X in ⟨Z, up(X)⟩."""
-        n, m = (round(len(side.T) ** 0.5) for side in (self.first, self.second))
-        T = Z.reshape(-1, n, m, n, m).transpose(0, 1, 3, 2, 4).reshape(-1, n * n, m * m)
-        return np.asarray(self.weight * self.first @ T @ self.second.T)
-
-
-class Relaxation:
-    """The relaxation of one support problem; pairs of the same two sizes are stacked."""
-
-    def __init__(self, caps: Caps, *, worst: bool) -> None:
-        sizes = caps.valid.sum(axis=1)
-        offsets = np.cumsum([1, *(sizes * (sizes + 1) // 2 - 1)])
-        self.sizes, self.offsets, self.N = sizes, offsets, int(offsets[-1])
-        self.k, self.worst = caps.k, worst
-        if self.N > LARGEST:
-            raise InvalidArgumentError(
-                f"proof='moments' has a block of size {self.N:,} for this support, and {LARGEST:,} "
-                "is the largest: use a thinner support, or proof='quick'."
-            )
-        self.forms = {int(n): forms(int(n)) for n in np.unique(sizes)}
-        self.members = {n: np.flatnonzero(sizes == n) for n in self.forms}
-        own = self.members.values()
-        self.columns = [self._group(k, k, _COLUMN_WEIGHT) for k in own]
-        j, k = np.triu_indices(self.k, 1)
-        kind = sizes[j] * (self.k + 1) + sizes[k]
-        self.pairs = [self._group(j[kind == one], k[kind == one]) for one in np.unique(kind)]
-        self.tensors = [*self.columns, *self.pairs]
-        self.costs = []  # r_jk² as parts of X
-        for group in self.pairs:
-            n, m = sizes[group.J[0]], sizes[group.K[0]]
-            frames = caps.frames[group.J, :n], caps.frames[group.K, :m]
-            b = np.matmul(frames[0], frames[1].swapaxes(1, 2)).reshape(-1, n * m)
-            self.costs.append(group.down(b[:, :, None] * b[:, None, :]))
-        self.floored = np.flatnonzero((caps.floors > 0) & (sizes > 1))
-        n = sizes[self.floored]
-        # The polynomials s_k1² − ρ_k² in y, one column each: the first H is e₁e₁ᵀ without trace.
-        self.floors = np.zeros((self.N, len(n)))
-        self.floors[0] = 1 / n - caps.floors[self.floored] ** 2
-        self.floors[offsets[self.floored], np.arange(len(n))] = np.sqrt((n - 1) / n)
-        # Squared lengths of the directions of X in X, columns and pairs, where all are orthogonal.
-        square = _COLUMN_WEIGHT**2
-        self.scale = np.full((self.N, self.N), 1.5)
-        for n, k in self.members.items():
-            at, others = self._positions(k)[:, 1:], np.sum(1 / sizes) - 1 / n
-            self.scale[0, at] = self.scale[at, 0] = 1.0 + square / n + 0.5 * others
-            self.scale[at[:, :, None], at[:, None, :]] = 1.0 + square
-
-    def _positions(self, columns: Index) -> Index:
-        """Where 1 and y_k stand in X, for columns of one size."""
-        count = self.forms[int(self.sizes[columns[0]])].shape[0]
-        at = self.offsets[columns][:, None] - 1 + np.arange(count)
-        at[:, 0] = 0
-        return at
-
-    def _group(self, J: Index, K: Index, weight: float = 1.0) -> Group:
-        first, second = (self.forms[int(self.sizes[side[0]])] for side in (J, K))
-        at = self._positions(J)[:, :, None], self._positions(K)[:, None, :]
-        return Group(J, K, first, second, at, weight)
-
-    # The corner of X is no moment: that of the unknown x holds the level t of the worst pair.
-
-    def objective(self) -> Array:
-        """Coefficients of the unknown in the criterion."""
-        C = np.zeros((self.N, self.N))
-        if not self.worst:
-            C = self._weighted(np.ones(self.k * (self.k - 1) // 2))
-        C[0, 0] = float(self.worst)
-        return C
-
-    def blocks(self, x: Array, *, constant: float = 1.0) -> Blocks:
-        """X, the columns, the pairs, floors and levels; zero leaves the constants out."""
-        X = x.copy()
-        X[0, 0] = constant
-        return [X[None], *(group.up(X) for group in self.tensors), *self._further(X, x[0, 0])]
-
-    def projected(self, blocks: Blocks) -> Blocks:
-        """The nearest symmetric tensors of columns, and positive semidefinite matrices."""
-        last = 1 + len(self.columns)
-        out = [_positive(blocks[0])]
-        for group, M in zip(self.columns, blocks[1:last], strict=True):
-            T = M.reshape(-1, *(int(self.sizes[group.J[0]]),) * 4)
-            # All permutations, as rounding must not grow in what fewer of them leave alone.
-            every = [T.transpose(0, *order) for order in permutations((1, 2, 3, 4))]
-            out.append(np.mean(every, axis=0).reshape(M.shape))
-        return out + [_positive(A) for A in blocks[last:]]
-
-    def collected(self, blocks: Blocks) -> Array:
-        """Coefficients of the unknown in the sum of the blocks' inner products."""
-        A, level = self._from_further(blocks[1 + len(self.tensors) :])
-        A += self._from_tensors(blocks) + blocks[0][0]
-        A[0, 0] = level
-        return A
-
-    def normal(self, x: Array) -> Array:
-        """``F*F x`` for the map F from the unknown to the blocks."""
-        out = self.scale * x
-        out[0, 0] = 0.0
-        if len(self.floored) or self.worst:
-            X = x.copy()
-            X[0, 0] = 0.0
-            A, level = self._from_further(self._further(X, x[0, 0]))
-            out += A
-            out[0, 0] = level
-        return out
-
-    def diagonal(self) -> Array:
-        """The diagonal of ``F*F``, more or less."""
-        weight = np.ones(self.N)
-        weight[0] = np.sum(1 / self.sizes)
-        both = np.outer(weight, np.sum(self.floors**2, axis=1))
-        out = np.asarray(self.scale + 0.5 * (both + both.T))
-        out[0, 0] = max(self.k * (self.k - 1) / 2, 1.0)
-        return out
-
-    def _further(self, X: Array, level: float) -> Blocks:
-        """``E[(s_k1² − ρ_k²) s_j s_jᵀ]``, and ``t − E r_jk²`` for the worst pair."""
-        out = []
-        if len(self.floored):
-            moved = X @ self.floors
-            for n, columns in self.members.items():
-                V = np.tensordot(moved[self._positions(columns)], self.forms[n], ([1], [0]))
-                out.append(V.reshape(-1, n, n))
-        if self.worst:
-            out.append((level - self._expected(X))[:, None, None])
-        return out
-
-    def _from_further(self, blocks: Blocks) -> tuple[Array, float]:
-        A, level = np.zeros((self.N, self.N)), 0.0
-        if len(self.floored):
-            g = np.zeros_like(self.floors)
-            for (n, columns), block in zip(self.members.items(), blocks, strict=False):
-                V = np.tensordot(block.reshape(len(columns), -1, n * n), self.forms[n], ([2], [1]))
-                np.add.at(g, self._positions(columns), V.swapaxes(1, 2))
-            both = g @ self.floors.T
-            A += 0.5 * (both + both.T)
-        if self.worst:
-            weights = blocks[-1][:, 0, 0]
-            A, level = A - self._weighted(weights), float(weights.sum())
-        return A, level
-
-    def _from_tensors(self, blocks: Blocks) -> Array:
-        parts = [group.down(Z) for group, Z in zip(self.tensors, blocks[1:], strict=False)]
-        return self._placed(self.tensors, parts)
-
-    def _placed(self, groups: list[Group], parts: list[Array]) -> Array:
-        """Coefficients of X from those of its parts, half of them below its diagonal."""
-        places = np.concatenate([(self.N * g.at[0] + g.at[1]).ravel() for g in groups])
-        values = np.concatenate([part.ravel() for part in parts])
-        A = np.bincount(places, 0.5 * values, self.N**2).reshape(self.N, self.N)
-        return np.asarray(A + A.T)
-
-    def _expected(self, X: Array) -> Array:
-        """``E r_jk²``, in the order of the groups."""
-        each = zip(self.pairs, self.costs, strict=True)
-        return np.concatenate([np.sum(cost * X[group.at], axis=(1, 2)) for group, cost in each])
-
-    def _weighted(self, weights: Array) -> Array:
-        """Coefficients of X in ``Σ ω_jk E r_jk²``, the ω in the order of the groups."""
-        cuts = np.cumsum([len(cost) for cost in self.costs])[:-1]
-        each = zip(self.costs, np.split(weights, cuts), strict=True)
-        return self._placed(self.pairs, [own[:, None, None] * cost for cost, own in each])
-
-    def completed(self, duals: Blocks) -> tuple[Array, float, Array]:
-        """S with a zero corner, the constant, and ω: the equations hold whatever the duals are.
-
-        ``Σ ω_jk E r_jk² = ⟨S, X⟩ + constant`` + what the pairs and floors contribute. Columns
-        contribute nothing: their duals are orthogonal to symmetric tensors.
-        """
-        further = duals[1 + len(self.tensors) :]
-        weights = np.ones(self.k * (self.k - 1) // 2)
-        if self.worst:
-            weights = further[-1][:, 0, 0] / max(float(further[-1].sum()), 1e-300)
-            further = [*further[:-1], np.zeros_like(further[-1])]
-        S = self._weighted(weights) - self._from_tensors(duals) - self._from_further(further)[0]
-        constant, S[0, 0] = float(S[0, 0]), 0.0
-        return S, constant, weights
-
-    def best_corner(self, S: Array, constant: float) -> tuple[Array, float]:
-        """S with the corner, and a multiple of I on the rest, that give the largest bound.
-
-        ``constant − ε Σ(1 − 1/n_k) − gᵀ(S + εI)⁻¹g``, because E ‖y_k‖² is 1 − 1/n_k.
-        """
-        trace = float(np.sum(1 - 1 / self.sizes))
-        values, vectors = np.linalg.eigh(S[1:, 1:])
-        g = (vectors.T @ S[1:, 0]) ** 2
-        size = max(float(np.abs(values).max(initial=0.0)), 1e-300)
-        shifts = max(0.0, -float(values.min(initial=0.0))) + size * np.geomspace(1e-12, 1.0, 49)
-        corners = (g / (values + shifts[:, None])).sum(axis=1)
-        bounds = constant - trace * shifts - corners
-        best = int(np.argmax(bounds))
-        S = S.copy()
-        S[np.arange(1, self.N), np.arange(1, self.N)] += shifts[best]
-        S[0, 0] = corners[best]
-        return S, float(bounds[best])
-
-    def in_products(self, S: Array, weights: Array, duals: Blocks) -> MomentDual:
-        """A dual point in the products of entries, as the bound takes it."""
-        starts = np.cumsum([1, *(n * (n + 1) // 2 for n in self.sizes)])
-        Q = np.zeros((self.N, int(starts[-1])))
-        Q[0, 0] = 1.0
-        for k, n in enumerate(self.sizes):
-            twice = (2.0 - np.eye(n))[np.triu_indices(n)]
-            rows = self.forms[int(n)][1:].reshape(-1, n, n)[:, *np.triu_indices(n)] * twice
-            Q[self.offsets[k] : self.offsets[k + 1], starts[k] : starts[k + 1]] = rows
-        omega = np.zeros((self.k, self.k))
-        J, K = (np.concatenate([getattr(g, side) for g in self.pairs]) for side in "JK")
-        omega[J, K] = omega[K, J] = weights
-        pairs = {
-            (j, k): W
-            for group, stack in zip(self.pairs, duals[1 + len(self.columns) :], strict=False)
-            for j, k, W in zip(group.J, group.K, stack, strict=True)
-        }
-        floors = {}
-        for columns, stack in zip(
-            self.members.values(), duals[1 + len(self.tensors) :], strict=False
-        ):
-            among = product(columns, self.floored)
-            floors.update({(k, j): V for (j, k), V in zip(among, stack, strict=False)})
-        return MomentDual(
-            _even(Q.T @ S @ Q),
-            omega,
-            tuple(_even(pairs[key]) for key in sorted(pairs)),
-            tuple(_even(floors[key]) for key in sorted(floors)),
-        )
-
-
 def _even(A: Array) -> Array:
     """A matrix without its skew part, which is rounding."""
     return np.asarray(0.5 * (A + A.T))
 
 
-def _positive(A: Array) -> Array:
-    """Nearest positive semidefinite matrices."""
-    if A.shape[1] == 1:
-        return np.maximum(A, 0.0)
-    values, vectors = np.linalg.eigh(A)
-    return np.asarray((vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.swapaxes(1, 2))
+def _positive(blocks: Blocks) -> Blocks:
+    """Nearest positive semidefinite matrices, in one call for all blocks of a size."""
+    out = list(blocks)
+    for shape in {A.shape for A in blocks}:
+        at = [i for i, A in enumerate(blocks) if A.shape == shape]
+        values, vectors = np.linalg.eigh(np.array([blocks[i] for i in at]))
+        values = np.maximum(values, 0.0)[..., None, :]
+        for i, A in zip(at, (vectors * values) @ vectors.swapaxes(-1, -2), strict=True):
+            out[i] = A
+    return out
+
+
+def _distance(A: Blocks, B: Blocks) -> float:
+    return float(np.sqrt(sum(np.sum((a - b) ** 2) for a, b in zip(A, B, strict=True))))
