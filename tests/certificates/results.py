@@ -20,7 +20,8 @@ from skcoral.datasets import make_system
 from skcoral.solvers.singular.rank_bound import multipliers_of_outputs
 from skcoral.solvers.support import support_from_threshold
 from skcoral.solvers.support.caps import feasible_set
-from skcoral.solvers.support.lower_bounds import moment_arrays, to_squares
+from skcoral.solvers.support.lower_bounds import to_squares
+from skcoral.solvers.support.moments import bound_by_moments
 
 # Full rank: six variables, four composites of them, and a support.
 R = make_system(6)
@@ -157,7 +158,8 @@ def by_moments(criterion: Any, floor: Any) -> tuple[Any, Any]:
     result = decorrelate(S, floors, support=mask, criterion=criterion, n_starts=30)
     steps, squares = iter(range(1000)), to_squares(criterion, result.objective)
     caps = feasible_set(S, mask, result.rho_min)
-    arrays = moment_arrays(caps, criterion, squares, lambda _: next(steps) > 20)
+    worst = criterion == "worst"
+    arrays = bound_by_moments(caps, squares, lambda _: next(steps) > 20, worst=worst)
     arrays |= {name: result.certificate.arrays[name] for name in ("slope", "support")}
     proof = Certificate("support", arrays, {"bound": "moments", "criterion": criterion})
     lower = proved_bound(S, result.rho_min, proof)

@@ -3,7 +3,7 @@
 With ``t_k = K_kᵀ s_k`` on Ω_k and ``K_k R_Ω K_kᵀ = I`` every column is a unit vector, ρ_k the floor
 of its first entry (:mod:`skcoral.bounds.columns`), and the residuals are ``r_jk = s_jᵀ B_jk s_k``.
 Let y hold 1 and the products ``s_a s_b``, a ≤ b, of the entries of each column. For any symmetric
-S, W_jk and V_kj and ω ≥ 0,
+S, W_jk (j < k) and V_kj (for the k with a floor) and ω ≥ 0,
 
     Σ_{j<k} ω_jk r_jk² = yᵀ S y + Σ_{j<k} (s_j ⊗ s_k)ᵀ W_jk (s_j ⊗ s_k)
                          + Σ_kj (s_k1² − ρ_k²) s_jᵀ V_kj s_j + left
@@ -15,17 +15,17 @@ eigenvalue of a block costs itself times the largest trace of its moments: 1 + p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import combinations, pairwise
+from collections.abc import Mapping
+from itertools import combinations, combinations_with_replacement, pairwise, product
 
 import numpy as np
 
 from skcoral.bounds.arithmetic import UNIT, WIDER, Arithmetic, Enclosure, exactly
-from skcoral.bounds.columns import Column
+from skcoral.bounds.columns import Proved
 from skcoral.bounds.dual import definite, least_shift, part
-from skcoral.core.arrays import Array, Index
+from skcoral.bounds.frame import from_squares
+from skcoral.core.arrays import Array
+from skcoral.core.solution import Certificate
 from skcoral.exceptions import CertificateError
 
 # Of the lengths of all tensors in ``left``: at most two dozen roundings of an entry that is a sum
@@ -33,194 +33,130 @@ from skcoral.exceptions import CertificateError
 _ROUNDINGS = 256 * UNIT
 
 
-@dataclass(frozen=True)
-class MomentDual:
-    """A dual point: S, all ω_jk, all W_jk for j < k, and all V_kj for the k with a floor."""
+def moment_bound(
+    certificate: Certificate, proved: Proved, R: Array, arithmetic: Arithmetic
+) -> Enclosure:
+    """The bound of sums of squares; the weights select the worst pair."""
+    arrays, criterion, p = certificate.arrays, certificate.info["criterion"], len(proved.columns)
+    sizes = [len(one.K) for one in proved.columns]
+    pairs = list(combinations(range(p), 2))
+    floored = [k for k in range(p) if sizes[k] > 1 and proved.floors.lower[k] > 0]
+    ends = np.cumsum([1, *(n * (n + 1) // 2 for n in sizes)])  # of the products in y
+    S, weights = part(arrays, "S", ends[-1], ends[-1]), part(arrays, "weights", p, p)
+    W = _unpacked(arrays, "pairs", [sizes[j] * sizes[k] for j, k in pairs])
+    V = _unpacked(arrays, "floors", [n for _ in floored for n in sizes])
+    above = weights[np.triu_indices(p, 1)]
+    if criterion != "worst" and np.any(above != 1.0):
+        raise CertificateError("the weights of a sum over pairs are one.")
 
-    S: Array
-    weights: Array
-    pairs: tuple[Array, ...]
-    floors: tuple[Array, ...]
+    B, radius, e, squares = _spheres(proved, R, arithmetic)
+    left, cost = _Left(sizes, -float(S[0, 0])), 0.0
+    for (j, k), block in zip(pairs, W, strict=True):
+        b, n, m = B[j][k], sizes[j], sizes[k]
+        left.add(j, k, weights[j, k] * np.multiply.outer(b, b).swapaxes(1, 2))
+        left.add(j, k, -block.reshape(n, m, n, m).swapaxes(1, 2))
+        # |B| ≤ 1 + e as a form, and the entries of B are known up to their radius
+        cost += 3 * float(weights[j, k]) * _norm(radius[j][k])
+    for (k, j), block in zip(product(floored, range(p)), V, strict=True):
+        g = (np.arange(sizes[k]) == 0) * np.eye(sizes[k]) - squares[k] * np.eye(sizes[k])
+        left.add(min(j, k), max(j, k), -np.multiply.outer(*((block, g) if j < k else (g, block))))
+    products = [_products(n, start) for n, start in zip(sizes, ends[:-1], strict=True)]
+    for k, (at, half) in enumerate(products):
+        left.forms[k].append(-2.0 * S[0, at] * half)
+    for j, k in combinations_with_replacement(range(p), 2):
+        (rows, half), (columns, other) = products[j], products[k]
+        block = S[rows[:, :, None, None], columns] * np.multiply.outer(half, other)
+        left.add(j, k, -block if j == k else -2.0 * block)
 
-
-@dataclass(frozen=True)
-class Spheres:
-    """The columns of a support as unit vectors; ``floors`` are those to be kept, one for none."""
-
-    columns: Sequence[Column]
-    floors: Array
-
-    @property
-    def sizes(self) -> list[int]:
-        """Dimension of each column."""
-        return [len(column.K) for column in self.columns]
-
-    @cached_property
-    def offsets(self) -> Index:
-        """Where the products of each column begin in y, and the length of y."""
-        return np.cumsum([1, *(n * (n + 1) // 2 for n in self.sizes)])
-
-    @property
-    def pairs(self) -> Iterator[tuple[int, int]]:
-        """All pairs j < k."""
-        return combinations(range(len(self.columns)), 2)
-
-    @property
-    def floored(self) -> list[int]:
-        """Columns whose floor is to be kept."""
-        return [k for k, n in enumerate(self.sizes) if n > 1 and self.floors[k] > 0]
-
-    @property
-    def block_sizes(self) -> tuple[list[int], list[int]]:
-        """Sizes of the W_jk and of the V_kj."""
-        n = self.sizes
-        return [n[j] * n[k] for j, k in self.pairs], [size for _ in self.floored for size in n]
-
-    def factors(self, p: int) -> Array:
-        """The rows of all K_k, over all variables."""
-        K = np.zeros((sum(self.sizes), p))
-        for own, column in zip(pairwise(np.cumsum([0, *self.sizes])), self.columns, strict=True):
-            K[slice(*own), column.sources] = column.K
-        return K
+    constants, lengths, size = left.parts()
+    cost += lengths + (_ROUNDINGS + 4 * p * UNIT) * size
+    cost += (1 + p) * _lack(arithmetic, S) + sum(_lack(arithmetic, A) for A in (*W, *V))
+    value = exactly(np.asarray(constants)).total() - cost * WIDER
+    value = value.at_least(0.0) / ((exactly(1.0) + e) * (exactly(1.0) + e))
+    return from_squares(criterion, exactly(float(value.lower)), exactly(above).total())
 
 
-def packed(blocks: Iterator[Array] | tuple[Array, ...]) -> Array:
-    """Symmetric matrices as one row of numbers, each by its upper triangle."""
-    parts = [A[np.triu_indices(len(A))] for A in blocks]
-    return np.concatenate(parts) if parts else np.zeros(0)
+def _spheres(
+    proved: Proved, R: Array, arithmetic: Arithmetic
+) -> tuple[list[list[Array]], list[list[Array]], float, Array]:
+    """All B_jk and their radii, how far columns are off unit length, and the squares ρ_k²."""
+    cuts = np.cumsum([0, *(len(one.K) for one in proved.columns)])
+    own = [slice(a, b) for a, b in pairwise(cuts)]
+    K = np.zeros((int(cuts[-1]), len(R)))
+    for rows, one in zip(own, proved.columns, strict=True):
+        K[rows, one.sources] = one.K
+    gram = arithmetic.enclosed(K, R, K.T, minus=np.eye(len(K)))
+    B, radius = ([[A[i, j] for j in own] for i in own] for A in gram.spread())
+    # sᵀ(I + E_k)s = 1, so that ‖s‖² is at least 1/(1 + e), and s₁/‖s‖ at least ρ(1 − e) − ‖E_k e₁‖.
+    e = max(_norm(gram[i, i].size()) for i in own)
+    if not e < 0.1:
+        raise CertificateError("R is too nearly singular to prove a bound for this support.")
+    first = np.array([_norm(gram[i, i].size()[:, 0]) for i in own])
+    lowered = np.maximum((1 - 4 * e) * proved.floors.lower - 2 * first, 0.0)
+    return B, radius, e, lowered**2 * (1 - 8 * UNIT)
 
 
-def unpacked(arrays: Mapping[str, Array], name: str, sizes: list[int]) -> tuple[Array, ...]:
-    """The matrices of these sizes that :func:`packed` put into an array."""
+class _Left:
+    """The polynomial that the squares leave: tensors over (a, a', c, c') of degree two in s_j, s_k.
+
+    Tensors of the same pair add up, and so do the forms of degree two on each column.
+    """
+
+    def __init__(self, sizes: list[int], constant: float) -> None:
+        self.sizes, self.constant = sizes, constant
+        self.tensors: dict[tuple[int, int], list[Array]] = {}
+        self.forms: list[list[Array]] = [[] for _ in sizes]
+
+    def add(self, j: int, k: int, tensor: Array) -> None:
+        """Add a tensor of a pair of columns, or of one column to itself."""
+        self.tensors.setdefault((j, k), []).append(tensor)
+
+    def parts(self) -> tuple[list[float], float, float]:
+        """Constants, the lengths of all other harmonic parts, and those of all that was added."""
+        constants, lengths, size = [self.constant], 0.0, 0.0
+        for (j, k), tensors in self.tensors.items():
+            size += sum(map(_norm, tensors))
+            T, n, m = np.sum(tensors, axis=0), self.sizes[j], self.sizes[k]
+            inner = np.einsum("abcc->ab", T)
+            if j < k:
+                # T = T° + A ⊗ I + I ⊗ C, whatever A and C are; these make T° the shortest.
+                T = 0.5 * (T + T.swapaxes(2, 3))
+                A, C = inner / m, np.einsum("aacd->cd", T) / n
+                C = C - float(np.trace(A)) / n * np.eye(m)
+                share = np.multiply.outer(A, np.eye(m)) + np.multiply.outer(np.eye(n), C)
+                self.forms[k].append(C)
+            else:
+                # T = T° + sym(A ⊗ I): the trace of sym(A ⊗ I) is ((n + 4) A + tr(A) I) / 6.
+                T = _symmetric(T)
+                inner = np.einsum("abcc->ab", T)
+                A = (6.0 * inner - 3.0 * np.trace(inner) / (n + 2) * np.eye(n)) / (n + 4)
+                share = _symmetric(np.multiply.outer(A, np.eye(n)))
+            self.forms[j].append(A)
+            lengths += _norm(T - share)
+        for n, forms in zip(self.sizes, self.forms, strict=True):
+            size += sum(map(_norm, forms))
+            form = np.sum(forms, axis=0)
+            constants.append(float(np.trace(form)) / n)
+            lengths += _norm(form - constants[-1] * np.eye(n))
+        return constants, lengths, size
+
+
+def _unpacked(arrays: Mapping[str, Array], name: str, sizes: list[int]) -> list[Array]:
+    """The symmetric matrices of these sizes whose upper triangles an array holds as one row."""
     lengths = [n * (n + 1) // 2 for n in sizes]
     values, blocks = part(arrays, name, sum(lengths)), []
     for n, end in zip(sizes, np.cumsum(lengths), strict=True):
         A = np.zeros((n, n))
         A[np.triu_indices(n)] = values[end - n * (n + 1) // 2 : end]
         blocks.append(A + np.triu(A, 1).T)
-    return tuple(blocks)
+    return blocks
 
 
-def moment_bound(space: Spheres, R: Array, dual: MomentDual, arithmetic: Arithmetic) -> Enclosure:
-    """A number that ``Σ ω_jk r_jk²`` is proved not to fall below."""
-    K = space.factors(len(R))
-    at = np.cumsum([0, *space.sizes])
-    gram = arithmetic.enclosed(K, R, K.T, minus=np.eye(len(K)))
-    B, radius = gram.spread()
-    own = [slice(a, b) for a, b in pairwise(at)]
-    # sᵀ(I + E_k)s = 1, so that ‖s‖² is at least 1/(1 + e), and s₁/‖s‖ at least ρ(1 − e) − ‖E_k e₁‖.
-    e = max(_norm(gram[i, i].size()) for i in own)
-    if not e < 0.1:
-        raise CertificateError("R is too nearly singular to prove a bound for this support.")
-    lowered = [
-        (1 - 4 * e) * rho - 2 * _norm(gram[i, i].size()[:, 0])
-        for rho, i in zip(space.floors, own, strict=True)
-    ]
-    left = _Left(space, dual, np.maximum(lowered, 0.0) ** 2 * (1 - 8 * UNIT))
-    for (j, k), W in zip(space.pairs, dual.pairs, strict=True):
-        weight = float(dual.weights[j, k])
-        left.add_pair(j, k, weight, B[own[j], own[k]], W)
-        # |B| ≤ 1 + e as a form, and the entries of B are known up to their radius
-        left.cost += 3 * weight * _norm(radius[own[j], own[k]])
-    for k in range(len(space.columns)):
-        left.add_column(k)
-    cost = left.cost + (_ROUNDINGS + 4 * len(space.columns) * UNIT) * left.size
-    cost += (1 + len(space.columns)) * _lack(arithmetic, dual.S)
-    cost += sum(_lack(arithmetic, A) for A in (*dual.pairs, *dual.floors))
-    value = exactly(np.asarray(left.constants)).total() - cost * WIDER
-    value = value.at_least(0.0) / ((exactly(1.0) + e) * (exactly(1.0) + e))
-    return exactly(float(value.lower))
-
-
-class _Left:
-    """The polynomial that the squares leave: constants, and the lengths of everything else.
-
-    ``cost`` is the sum of the lengths, and ``size`` that of all tensors that were added up.
-    """
-
-    def __init__(self, space: Spheres, dual: MomentDual, squares: Array) -> None:
-        self.space, self.dual, self.squares = space, dual, squares
-        self.constants: list[float] = [-float(dual.S[0, 0])]
-        self.cost = self.size = 0.0
-        n = space.sizes
-        self.forms = [np.zeros((m, m)) for m in n]  # of degree two on each column
-        self.localizers = {
-            (k, j): dual.floors[i * len(n) + j]
-            for i, k in enumerate(space.floored)
-            for j in range(len(n))
-        }
-
-    def add_pair(self, j: int, k: int, weight: float, B: Array, W: Array) -> None:
-        """What is left of degree two in each of s_j and s_k, as a tensor over (a, a', c, c')."""
-        n, m = B.shape
-        parts = [
-            _over_pairs(weight * np.einsum("ac,bd->abcd", B, B)),
-            -_over_pairs(W.reshape(n, m, n, m).transpose(0, 2, 1, 3)),
-            -2.0 * self._squares(j, k),
-        ]
-        for floored, other, order in ((k, j, (0, 1, 2, 3)), (j, k, (2, 3, 0, 1))):
-            if (floored, other) in self.localizers:
-                V, g = self.localizers[floored, other], self._floor(floored)
-                parts.append(-np.einsum("ab,cd->abcd", V, g).transpose(order))
-        T = self._sum(parts)
-        # harmonic parts: T = T° + A ⊗ I + I ⊗ C, whatever A and C are; these make T° the shortest
-        A, C = np.einsum("abcc->ab", T) / m, np.einsum("aacd->cd", T) / n
-        C = C - float(np.trace(A)) / n * np.eye(m)
-        share = np.einsum("ab,cd->abcd", A, np.eye(m)) + np.einsum("ab,cd->abcd", np.eye(n), C)
-        self.cost += _norm(T - share)
-        self.forms[j] += A
-        self.forms[k] += C
-
-    def add_column(self, k: int) -> None:
-        """What is left in s_k alone: of degree four, a symmetric tensor, and of degree two."""
-        parts, n = [-self._squares(k, k)], self.space.sizes[k]
-        if (k, k) in self.localizers:
-            parts.append(-np.einsum("ab,cd->abcd", self._floor(k), self.localizers[k, k]))
-        T = _symmetric(self._sum(parts))
-        # T = T° + sym(A ⊗ I): the trace of sym(A ⊗ I) is ((n + 4) A + tr(A) I) / 6
-        inner = np.einsum("abcc->ab", T)
-        A = (6.0 * inner - 3.0 * np.trace(inner) / (n + 2) * np.eye(n)) / (n + 4)
-        self.cost += _norm(T - _symmetric(np.einsum("ab,cd->abcd", A, np.eye(n))))
-        form = self._sum([self.forms[k], A, -2.0 * self._entries(k, self.dual.S[0])])
-        mean = float(np.trace(form)) / n
-        self.cost += _norm(form - mean * np.eye(n))
-        self.constants.append(mean)
-
-    def _sum(self, parts: list[Array]) -> Array:
-        """The sum of some tensors, whose lengths say what rounding takes at most."""
-        self.size += sum(map(_norm, parts))
-        return np.asarray(np.sum(parts, axis=0))
-
-    def _floor(self, k: int) -> Array:
-        """The form ``s₁² − ρ²``."""
-        g: Array = -self.squares[k] * np.eye(self.space.sizes[k])
-        g[0, 0] += 1.0
-        return g
-
-    def _entries(self, k: int, row: Array) -> Array:
-        """The form whose coefficients of the products ``s_a s_b``, a ≤ b, are in a row."""
-        index, half = _products(self.space.sizes[k])
-        return np.asarray(row[self.space.offsets[k] + index] * half)
-
-    def _squares(self, j: int, k: int) -> Array:
-        """``y_jᵀ S_jk y_k`` as a tensor."""
-        (left, half), (right, other) = (_products(self.space.sizes[i]) for i in (j, k))
-        rows, columns = self.space.offsets[j] + left, self.space.offsets[k] + right
-        S = self.dual.S[rows.reshape(-1, 1), columns.reshape(-1)]
-        return np.asarray(S.reshape(*half.shape, *other.shape) * half[:, :, None, None] * other)
-
-
-def _products(n: int) -> tuple[Index, Array]:
-    """Position of ``s_a s_b`` among the products with a ≤ b, and its share: it stands twice."""
-    index = np.zeros((n, n), dtype=np.intp)
-    index[np.triu_indices(n)] = np.arange(n * (n + 1) // 2)
-    index = np.maximum(index, index.T)
-    return index, np.where(np.eye(n) > 0, 1.0, 0.5)
-
-
-def _over_pairs(T: Array) -> Array:
-    """A tensor over (a, a', c, c') with the symmetries of ``s_a s_a' s_c s_c'``."""
-    return np.asarray(0.5 * (T + T.swapaxes(2, 3)))
+def _products(n: int, start: int) -> tuple[Array, Array]:
+    """Where ``s_a s_b`` stands in y, those with a ≤ b from ``start`` on, and its share of two."""
+    at = np.zeros((n, n), dtype=np.intp)
+    at[np.triu_indices(n)] = start + np.arange(n * (n + 1) // 2)
+    return np.maximum(at, at.T), np.where(np.eye(n) > 0, 1.0, 0.5)
 
 
 def _symmetric(T: Array) -> Array:

@@ -22,7 +22,7 @@ from skcoral.bounds.arithmetic import UNIT, Arithmetic, Enclosure, Floats, exact
 from skcoral.bounds.columns import Column, Proved, proved_columns
 from skcoral.bounds.dual import definite, definite_form, least_shift, part
 from skcoral.bounds.frame import from_squares
-from skcoral.bounds.moments import MomentDual, Spheres, moment_bound, unpacked
+from skcoral.bounds.moments import moment_bound
 from skcoral.bounds.tradeoff import along, at_point, conjugate
 from skcoral.core.arrays import Array
 from skcoral.core.solution import Certificate
@@ -39,7 +39,7 @@ def support_bound(
     """Return the lower bound that a certificate proves for every T with its support."""
     support = certificate.arrays["support"]
     proved = proved_columns(support, rho_min, R, anchors, arithmetic)
-    inequality = {"moments": _moments, "lifted": _lifted, "frame": _frame}[
+    inequality = {"moments": moment_bound, "lifted": _lifted, "frame": _frame}[
         certificate.info["bound"]
     ]
     value: Enclosure = inequality(certificate, proved, R, arithmetic)
@@ -127,26 +127,6 @@ def _spectral_size(Q: Array, R: Array, arithmetic: Arithmetic) -> Enclosure:
 
     _, bound = least_shift(prove, 1.0 + size, "the size of `Q` cannot be proved.")
     return exactly(bound).at_least(1.0)
-
-
-def _moments(
-    certificate: Certificate, proved: Proved, R: Array, arithmetic: Arithmetic
-) -> Enclosure:
-    """The bound of sums of squares; its weights select the worst pair."""
-    arrays, k, criterion = certificate.arrays, len(proved.columns), certificate.info["criterion"]
-    space = Spheres(proved.columns, proved.floors.lower)
-    n, (pairs, floors) = int(space.offsets[-1]), space.block_sizes
-    dual = MomentDual(
-        part(arrays, "S", n, n),
-        part(arrays, "weights", k, k),
-        unpacked(arrays, "pairs", pairs),
-        unpacked(arrays, "floors", floors),
-    )
-    above = dual.weights[np.triu_indices(k, 1)]
-    if criterion != "worst" and np.any(above != 1.0):
-        raise CertificateError("the weights of a sum over pairs are one.")
-    value = moment_bound(space, R, dual, arithmetic)
-    return from_squares(criterion, value, exactly(above).total())
 
 
 def _lifted(

@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -22,13 +22,11 @@ import numpy as np
 import scipy.linalg as sla
 import scipy.optimize as so
 
-from skcoral.bounds.moments import packed
 from skcoral.core import criteria
 from skcoral.core.arrays import EPS, Array, Mask
 from skcoral.core.criteria import Criterion
 from skcoral.solvers.support.caps import Caps
 from skcoral.solvers.support.frame_relaxation import FrameBound
-from skcoral.solvers.support.moments import bound_by_moments
 
 _ON_RIM = 1e-7  # a floor binds if the fidelity is no further above it
 _MAX_FORM = 3000  # coefficients, the size of a matrix whose eigenvalues are wanted
@@ -46,19 +44,6 @@ def frame_arrays(R: Array, bound: FrameBound) -> Arrays:
     half = sla.solve_triangular(root, bound.M, lower=True, trans="T")
     Q = sla.solve_triangular(root, half.T, lower=True, trans="T")
     return {"Q": 0.5 * (Q + Q.T), "eta": bound.eta}
-
-
-def moment_arrays(
-    space: Caps, criterion: Criterion, goal: float, tell: Callable[[float], bool]
-) -> Arrays:
-    """The dual point of second-order moments, looked for until its squares reach ``goal``."""
-    dual = bound_by_moments(space, goal, tell, worst=criterion == "worst")
-    return {
-        "S": dual.S,
-        "weights": dual.weights,
-        "pairs": packed(dual.pairs),
-        "floors": packed(dual.floors),
-    }
 
 
 def to_squares(criterion: Criterion, value: float) -> float:

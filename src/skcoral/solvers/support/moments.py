@@ -23,7 +23,6 @@ from itertools import combinations, pairwise, permutations
 import numpy as np
 from scipy import sparse
 
-from skcoral.bounds.moments import MomentDual
 from skcoral.core.arrays import Array
 from skcoral.core.linalg import conjugate_gradient
 from skcoral.exceptions import InvalidArgumentError
@@ -54,7 +53,7 @@ _EQUATIONS = 1e-6
 
 def bound_by_moments(
     caps: Caps, goal: float, tell: Callable[[float], bool], *, worst: bool = False
-) -> MomentDual:
+) -> dict[str, Array]:
     """Maximise the bound until it reaches ``goal``, the value of the best transformation known.
 
     ``tell`` is given the best bound from time to time, and ends the search by returning True; so
@@ -258,7 +257,7 @@ class Relaxation:
         S[0, 0] = corners[best]
         return S, weights, float(bounds[best])
 
-    def in_products(self, S: Array, weights: Array, duals: Blocks) -> MomentDual:
+    def in_products(self, S: Array, weights: Array, duals: Blocks) -> dict[str, Array]:
         """A dual point in the products of entries, as the bound takes it."""
         lengths = [n * (n + 1) // 2 for n in self.sizes]
         Q = np.zeros((self.N, 1 + sum(lengths)))
@@ -273,12 +272,12 @@ class Relaxation:
         omega[np.triu_indices_from(omega, 1)] = weights
         first, then = 1 + len(self.sizes), 1 + len(self.tensors)
         floors = duals[then : then + len(self.sizes)]
-        return MomentDual(
-            _even(Q.T @ S @ Q),
-            omega + omega.T,
-            tuple(_even(W) for W in duals[first:then]),
-            tuple(_even(V[i]) for i in range(len(self.floored)) for V in floors),
-        )
+        return {
+            "S": 0.5 * (Q.T @ S @ Q + (Q.T @ S @ Q).T),
+            "weights": omega + omega.T,
+            "pairs": _packed(duals[first:then]),
+            "floors": _packed([V[i] for i in range(len(self.floored)) for V in floors]),
+        }
 
 
 def forms(n: int) -> Array:
@@ -295,9 +294,10 @@ def forms(n: int) -> Array:
     return np.array(basis).reshape(len(basis), n * n)
 
 
-def _even(A: Array) -> Array:
-    """A matrix without its skew part, which is rounding."""
-    return np.asarray(0.5 * (A + A.T))
+def _packed(blocks: Blocks) -> Array:
+    """Symmetric matrices as one row of numbers, each by its upper triangle."""
+    parts = [(0.5 * (A + A.T))[np.triu_indices(len(A))] for A in blocks]
+    return np.concatenate([np.zeros(0), *parts])
 
 
 def _positive(blocks: Blocks) -> Blocks:

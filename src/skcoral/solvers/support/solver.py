@@ -23,10 +23,10 @@ from skcoral.solvers.support.lower_bounds import (
     Arrays,
     frame_arrays,
     lifted_points,
-    moment_arrays,
     multipliers,
     to_squares,
 )
+from skcoral.solvers.support.moments import bound_by_moments
 from skcoral.solvers.support.search import Ends, Progress, Search, structured_starts
 
 EXACT = 0.01 * EXACT_TOL  # the largest residual correlation of an answer that is called exact
@@ -186,7 +186,8 @@ class BestBound:
             return self.progress.step(answer.value, float(value.lower))
 
         goal = to_squares(criterion, answer.value - self._gap(answer))
-        self._offer("moments", moment_arrays(self.space, criterion, goal, tell), answer)
+        arrays = bound_by_moments(self.space, goal, tell, worst=criterion == "worst")
+        self._offer("moments", arrays, answer)
 
     def _gap(self, answer: Candidate) -> float:
         """Largest gap that still counts as proved."""
