@@ -94,6 +94,8 @@ class FormedEquations:
     products agree.
     """
 
+    arrived = True
+
     def __init__(self, at: Linearisation) -> None:
         p, self.free = at.problem.p, at.problem.free
         self.work = p**6 / 48.0  # of a factorisation, in multiply-adds
@@ -191,6 +193,7 @@ class IteratedEquations:
         self.at, self.accuracy, self.careful = at, accuracy, careful
         self.live, self.free = at.problem.live, at.problem.free
         self.steps = 0
+        self.arrived = True  # unless an iteration ends for having taken all its steps
         # Inverses, because a triangular solve for one vector is slow on a graphics card.
         self.multiplier_inverse = inverse_factored(at.multiplier_factor())
         b, g = own_diagonal(at.B), own_diagonal(at.half_gram)
@@ -334,6 +337,7 @@ class IteratedEquations:
             start=start,
         )
         self.steps += steps
+        self.arrived = self.arrived and steps < _MAX_ITER
         # Where the criterion is stiff, an error that is small in V is large in the correlations.
         V = V + left * (self.inverse_diagonal * (1.0 - self.soft))
         return symmetric(V)

@@ -41,7 +41,6 @@ from skcoral.core.criteria import Criterion
 from skcoral.core.linalg import spectral_norm
 from skcoral.solvers.tradeoff.equations import (
     Equations,
-    IteratedEquations,
     Linearisation,
     equations,
     formable,
@@ -59,9 +58,6 @@ from skcoral.solvers.tradeoff.points import (
 # Violation over products that calls for equations solved accurately: where iterations leave more,
 # the path ends far from feasible, and a worst pair of forty variables takes four times as long.
 _INACCURATE = 1e6
-# A step this short is tried again with equations solved accurately: without that, an absolute sum
-# of 42 variables ends early in seven of 25 perturbations of R by 1e-13.
-_DOUBTED = 0.1
 _TRUSTED = 1.0 / 3.0  # reach of a predictor whose second-order terms count in full
 # So many steps in a row that are this short lead nowhere: without the limit, a tie-break takes all
 # the steps that the rest of the path needs.
@@ -357,9 +353,8 @@ def follow(
             direction, length, curved = _corrected_step(point, system, 0.3 * goal / point.count)
         except sla.LinAlgError:
             return here
-        iterated = isinstance(system, IteratedEquations)
-        if length < _DOUBTED and iterated and formable(problem):
-            formed = True
+        if not system.arrived and formable(problem):
+            formed = True  # a few such solves take longer than one factorisation
             continue
         short = short + 1 if length < _SHORT else 0
         if length == 0.0 or short > _PATIENCE:
