@@ -150,6 +150,34 @@ def browser() -> Iterator[Any]:
         chromium.close()
 
 
+@pytest.fixture(scope="module")
+def visit(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Open a page in a window of its own; its requests, and what goes wrong on it, are kept."""
+    contexts = []
+
+    def go(address: str, width: int = 1280, scheme: Any = "light", script: str = "") -> Any:
+        size: Any = {"width": width, "height": 900}
+        context = browser.new_context(viewport=size, color_scheme=scheme, reduced_motion="reduce")
+        contexts.append(context)
+        context.add_init_script(script)
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        page.requests, page.problems = [], []
+        wrong = page.problems.append
+        page.on("request", lambda request: page.requests.append(request.url))
+        page.on("requestfailed", lambda request: wrong(f"failed: {request.url}"))
+        page.on("response", lambda r: r.status < 400 or wrong(f"{r.status}: {r.url}"))
+        page.on("pageerror", lambda error: wrong(f"script: {error}"))
+        page.on("dialog", lambda dialog: wrong(f"dialog: {dialog.message}"))
+        page.on("console", lambda m: m.type in ("log", "info", "debug") or wrong(m.text))
+        page.goto(address)
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+
+
 @pytest.fixture(scope="session")
 def artifacts() -> Path:
     """Folder for what a person may want to look at; ignored by git."""

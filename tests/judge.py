@@ -21,6 +21,22 @@ def residual(G: Any, criterion: str, weights: Any) -> float:
     return float(scaled.max(initial=0.0) if criterion == "worst" else scaled.sum())
 
 
+def figures(before: Any, after: Any, weights: Any = None) -> dict[str, float]:
+    """The figures of a headline, of rows and of their outputs, by NumPy and inverses."""
+    n, p = before.shape
+    C = np.cov(before.T, after.T, aweights=weights)
+    C /= np.sqrt(np.outer(np.diag(C), np.diag(C)))
+    R, G = C[:p, :p], C[p:, p:]
+    vifs = [np.diag(np.linalg.inv(M)).max() if n > p else np.inf for M in (R, G)]
+    return {
+        "largest_correlation_before": np.abs(R - np.eye(p)).max(),
+        "largest_correlation": np.abs(G - np.eye(p)).max(),
+        "largest_vif_before": vifs[0],
+        "largest_vif": vifs[1],
+        "min_fidelity": np.diag(C[:p, p:]).min(),
+    }
+
+
 def wrongs(R: Any, result: Any, asked: dict[str, Any]) -> list[str]:
     """What is wrong with a result; empty if nothing is."""
     T = np.asarray(result.T.toarray() if hasattr(result.T, "toarray") else result.T)

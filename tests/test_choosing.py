@@ -13,6 +13,7 @@ from skcoral import CORAL, decorrelate
 from skcoral.choosing import compare_floors, floors_within
 from skcoral.data.correlation import estimate
 from skcoral.data.moments import Moments
+from skcoral.exceptions import InvalidArgumentError
 
 
 def vif_of(G):
@@ -38,6 +39,12 @@ def test_comparison_is_what_each_floor_gives(wine):
     assert "certified" not in compared.sentence()
     doubtful = replace(compared, recommended=replace(compared.recommended, status="best_found"))
     assert "this floor is not certified" in doubtful.sentence()
+
+
+@pytest.mark.parametrize("floors", [[-0.1], [np.nan], ["high"], None, [[0.9]]])
+def test_floors_to_compare_are_checked(floors):
+    with pytest.raises(InvalidArgumentError):
+        compare_floors(np.eye(3), floors)
 
 
 def macro_series(seed, n=80, p=7):

@@ -38,44 +38,9 @@ def table():
 
 
 @pytest.fixture(scope="module")
-def window(browser):
-    """One window, so that what the pages share is fetched once; nothing in it is animated."""
-    context = browser.new_context(reduced_motion="reduce")
-    context.add_init_script(STILL)
-    yield context
-    context.close()
-
-
-@pytest.fixture(scope="module")
-def visit(window, server):
-    """Open the app in a window of a given width."""
-    pages = []
-    here = (server.url, server.url.replace("http", "ws"), "data:", "blob:")
-
-    def go(*, width=1280):
-        page = window.new_page()
-        pages.append(page)
-        page.set_viewport_size({"width": width, "height": 900})
-        page.emulate_media(color_scheme="light")
-        page.set_default_timeout(60_000)
-        page.elsewhere = []
-        page.on(
-            "request",
-            lambda r: None if r.url.startswith(here) else page.elsewhere.append(r.url),
-        )
-        page.on("pageerror", lambda error: page.elsewhere.append(f"script error: {error}"))
-        page.goto(server.url)
-        return page
-
-    yield go
-    for page in pages:
-        page.close()
-
-
-@pytest.fixture(scope="module")
-def upload_page(visit):
-    """The page of uploads, which takes a browser seconds to open."""
-    return visit()
+def upload_page(visit, server):
+    """The page of uploads, which takes a browser seconds to open; nothing on it is animated."""
+    return visit(server.url, script=STILL)
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +51,13 @@ def people(upload_page, table):
     put(upload_page, "people.csv", frame.to_csv(index=False).encode())
     settled(upload_page)
     return upload_page, frame
+
+
+def check_quiet(page, server):
+    """Nothing was asked for elsewhere, and no script failed."""
+    here = (server.url, server.url.replace("http", "ws"), "data:", "blob:")
+    assert [url for url in page.requests if not url.startswith(here)] == []
+    assert [problem for problem in page.problems if problem.startswith("script")] == []
 
 
 def put(page, name, data):
@@ -156,7 +128,7 @@ def test_upload_move_and_download(people, table, server, photograph):
     G = np.corrcoef(downloaded[NAMES].to_numpy(), rowvar=False)
     assert 0.5 * ((G - np.eye(4)) ** 2).sum() == pytest.approx(result.objective, rel=1e-6)
 
-    assert page.elsewhere == []
+    check_quiet(page, server)
     assert page.locator("img[src*='e.vil']").count() == 0
     assert page.title().startswith("CORAL")
     # Matplotlib keeps a list of the fonts that it found.
@@ -165,7 +137,7 @@ def test_upload_move_and_download(people, table, server, photograph):
     photograph(page, "app-upload.png")
 
 
-def test_pages_fit_and_follow_the_theme(people, photograph):
+def test_pages_fit_and_follow_the_theme(people, server, photograph):
     page, _ = people
     page.get_by_role("tab").first.click()
     page.get_by_test_id("stMain").evaluate("e => e.scrollTo(0, 0)")
@@ -191,4 +163,4 @@ def test_pages_fit_and_follow_the_theme(people, photograph):
         assert seen[1] <= sizes[width]
         assert width > 640 or verdict[1] <= curve[0]
         photograph(page, f"app-{width}-{scheme}.png")
-    assert page.elsewhere == []
+    check_quiet(page, server)

@@ -8,10 +8,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from made_tables import saved
 from skcoral import api
 from skcoral.app.page import plain
 from skcoral.app.server import OPTIONS
-from workbooks import saved
 
 
 def csv(table, names):
@@ -28,11 +28,6 @@ def answer(at):
     boxes = " ".join(b.value for b in (*at.success, *at.info, *at.warning))
     assert "Largest" in boxes
     return boxes.replace("\\", "").replace("\N{WORD JOINER}", "")
-
-
-def buttons(at):
-    """The download buttons: there are none where nothing could be solved."""
-    return at.get("download_button")
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +182,7 @@ def test_bad_upload_is_refused_with_a_message(bring, name, make, told):
     assert told in said(at)
     assert len(said(at)) < 1300
     assert not at.metric
-    assert not buttons(at)
+    assert not at.get("download_button")
 
 
 def test_names_that_tables_keep_for_themselves(bring, table):

@@ -158,6 +158,7 @@ def test_matrices_that_are_none(wine):
         (lambda Z: np.eye(2), InvalidCorrelationError, "13 by 13"),
         (lambda Z: -np.eye(13), InvalidCorrelationError, "not positive"),
         (lambda Z: np.full((13, 13), np.nan), InvalidCorrelationError, "<lambda>"),
+        (lambda Z: np.triu(np.ones((13, 13))) + np.eye(13), InvalidCorrelationError, "symmetric"),
     ):
         with pytest.raises(error, match=message):
             CORAL(0.8, covariance=covariance).fit(wine)

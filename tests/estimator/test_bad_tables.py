@@ -28,6 +28,21 @@ def halves(wine):
     return [wine[:89], wine[89:]]
 
 
+def with_a_giant(wine):
+    """A whole number beyond floating point."""
+    table = wine.astype(object)
+    table.iloc[3, 1] = 10**400
+    return table
+
+
+#: Cells of polars that are no numbers, and their types.
+ODD_CELLS = [
+    ({"x": 1.0}, None),
+    ([1.0, 2.0], pl.Array(pl.Float64, 2)),
+    ([1.0], pl.List(pl.Float64)),
+    (b"x", pl.Binary),
+    (object(), pl.Object),
+]
 REFUSED = {
     "text": (text_columns, "text.* in `grape`, `count`.*numbers first"),
     "text in polars": (lambda w: pl.from_pandas(text_columns(w)), "text.* in `grape`, `count`"),
@@ -51,6 +66,18 @@ REFUSED = {
         r"of tables is not a table.*iter",
     ),
     "a lazy table": (lambda w: pl.from_pandas(w).lazy(), r"collect\(\)"),
+    "a giant": (with_a_giant, "Numbers are needed.*`malic_acid`"),
+    "a giant in an array": (lambda w: with_a_giant(w).to_numpy(), "Numbers are needed.*`x1`"),
+    "a giant in a list": (lambda w: with_a_giant(w).to_numpy().tolist(), "needed.*`x1`"),
+    **{
+        f"odd cells of polars, {kind}": (
+            lambda w, cell=cell, kind=kind: pl.DataFrame(w).with_columns(
+                pl.Series("odd", [cell] * len(w), kind)
+            ),
+            "`odd`",
+        )
+        for cell, kind in ODD_CELLS
+    },
 }
 
 

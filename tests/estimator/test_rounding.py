@@ -31,8 +31,8 @@ def fitted(X, **options):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = CORAL(0.9).fit(X, **options)
-    warned = [str(w.message) for w in caught if issubclass(w.category, RoundingWarning)]
-    return model, warned
+    assert {w.category for w in caught} <= {RoundingWarning}
+    return model, [str(w.message) for w in caught]
 
 
 @pytest.mark.parametrize("noise", [1e-1, 1e-3, 1e-4, 3e-5, 1e-5])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 import secrets
 import sys
+import tempfile
 import time
 import traceback
 import warnings
@@ -14,6 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+
+from skcoral import CORAL, decorrelate
+from skcoral.certificates import certificate_text, check, parse_certificate
+from skcoral.certificates.codec import checksum
+from skcoral.core.limits import VISITOR, use
+from skcoral.exceptions import CoralError
+from skcoral.models import load_model, save_model
+from skcoral.tables.columns import profile
+from skcoral.tables.reading import open_table
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -42,8 +54,6 @@ class Tally:
 
     def table(self) -> str:
         """The counts as a table."""
-        import pandas as pd
-
         found = pd.DataFrame(self.counts, index=COUNTS).T.fillna(0).astype(int)
         found.loc["all"] = found.sum()
         return found.to_string()
@@ -56,11 +66,6 @@ class Tally:
 
 def solve(tally: Tally, kind: str, problem: problems.Problem, rng: Any) -> None:
     """Solve one problem, judge the answer, and try to pass untrue ones off as true."""
-    import pandas as pd
-
-    from skcoral import decorrelate
-    from skcoral.certificates import check
-
     names = [f"x{j}" for j in range(len(problem.R))]
     named = pd.DataFrame(problem.R, index=names, columns=names)
     result = decorrelate(named, **problem.asked)
@@ -80,10 +85,6 @@ def solve(tally: Tally, kind: str, problem: problems.Problem, rng: Any) -> None:
 
 def read(tally: Tally, kind: str, rng: Any) -> None:
     """Read a file of no known origin, by the library and within a visitor's limits."""
-    from skcoral.core.limits import VISITOR, use
-    from skcoral.tables.columns import profile
-    from skcoral.tables.reading import open_table
-
     name, data = files.table_file(rng)
     with use(VISITOR):
         table = open_table(data, name=name)
@@ -93,8 +94,6 @@ def read(tally: Tally, kind: str, rng: Any) -> None:
 
 def fit(tally: Tally, kind: str, rng: Any) -> None:
     """Fit a table of numbers and measure the outputs on its rows."""
-    from skcoral import CORAL
-
     X = files.finite_table(rng)
     model = CORAL(float(rng.uniform(0, 1))).fit(X)
     Y = np.asarray(model.transform(X))
@@ -109,11 +108,6 @@ def fit(tally: Tally, kind: str, rng: Any) -> None:
 
 def load(tally: Tally, kind: str, rng: Any, model: dict[str, Any], folder: Path) -> None:
     """Load a model with one value altered and the checksum that fits."""
-    import json
-
-    from skcoral.certificates.codec import checksum
-    from skcoral.models import load_model
-
     altered = json.loads(files.altered_json(rng, model))
     altered["checksum"] = checksum(altered["content"])
     path = folder / "model.json"
@@ -126,11 +120,6 @@ def load(tally: Tally, kind: str, rng: Any, model: dict[str, Any], folder: Path)
 
 def verify(tally: Tally, kind: str, rng: Any, honest: list[Any]) -> None:
     """Verify a certificate file with some values altered and the checksum that fits."""
-    import json
-
-    from skcoral.certificates import parse_certificate
-    from skcoral.certificates.codec import checksum
-
     result, R, content = honest[int(rng.integers(len(honest)))]
     for _ in range(int(rng.integers(1, 4))):
         content = json.loads(files.altered_json(rng, content))
@@ -149,8 +138,6 @@ def verify(tally: Tally, kind: str, rng: Any, honest: list[Any]) -> None:
 
 def attempt(tally: Tally, kind: str, seed: int, work: Callable[[Any], None]) -> None:
     """One problem: what the library refuses in words is counted, anything else is a crash."""
-    from skcoral.exceptions import CoralError
-
     tally.add(kind, "tried")
     try:
         with warnings.catch_warnings():
@@ -166,12 +153,6 @@ def attempt(tally: Tally, kind: str, seed: int, work: Callable[[Any], None]) -> 
 
 def works(folder: Path) -> dict[str, Callable[[Tally, str, Any], None]]:
     """Every kind of work by its name."""
-    import json
-
-    from skcoral import CORAL, decorrelate
-    from skcoral.certificates import certificate_text
-    from skcoral.models import save_model
-
     save_model(CORAL(0.9).fit(np.random.default_rng(0).normal(size=(40, 4))), folder / "m.json")
     model = json.loads((folder / "m.json").read_text())
     honest = []
@@ -210,8 +191,6 @@ def run(
 
 def main() -> int:
     """Run from the command line."""
-    import tempfile
-
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=None, help="fresh unless given")

@@ -13,9 +13,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from workbooks import workbook as plain_workbook
+from made_tables import parquet
+from made_tables import workbook as plain_workbook
 
 Make = Callable[[int], bytes]
 MAIN = b"http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -50,12 +50,6 @@ def cells(row: int, *values: object) -> bytes:
 
 def table(n: int = 6) -> bytes:
     return cells(1, "a", "b") + b"".join(cells(i + 2, i % 3, i * i % 7) for i in range(n))
-
-
-def parquet(columns: dict[str, object], **options: object) -> bytes:
-    stream = io.BytesIO()
-    pq.write_table(pa.table(columns), stream, **options)
-    return stream.getvalue()
 
 
 def zeros(n: int) -> pa.Array:

@@ -95,6 +95,36 @@ def test_parts_that_are_missing_or_of_another_kind(model, tmp_path):
         altered("content", "result", "T", value={**model["content"]["result"]["T"], **shape})
 
 
+#: What each alteration is refused for: the checksum fits, as an enemy's would.
+NONSENSE = {
+    "different columns": lambda c: c["estimate"]["names"]["$tuple"].__setitem__(0, "water"),
+    "scale is zero": lambda c: c["estimate"]["scale"]["$array"].__setitem__(0, 0.0),
+    "mean must be": lambda c: c["estimate"]["mean"]["$array"].pop(),
+    "other outputs": lambda c: c["result"]["on_rows"]["names"]["$tuple"].pop(),
+    "shape (4, 4)": lambda c: c["result"].update(T={"$array": [[1.0]]}),
+    "not true": lambda c: c["result"]["T"]["$array"][0].__setitem__(0, 0.5),
+    "lower: off by": lambda c: c["threshold"].update(lower=0.99),
+}
+
+
+@pytest.mark.parametrize("words", NONSENSE)
+def test_nonsense_is_refused_for_what_it_is(model, tmp_path, words):
+    altered = copy.deepcopy(model)
+    NONSENSE[words](altered["content"])
+    assert words in refused(altered, tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore::skcoral.exceptions.SingularCorrelationWarning")
+@pytest.mark.parametrize(("part", "factor"), [("left", 2.0), ("right", np.nan)])
+def test_models_of_wide_tables_are_judged_by_their_factors(tmp_path, part, factor):
+    save_model(CORAL(0.9).fit(np.random.default_rng(0).normal(size=(8, 20))), tmp_path / "w.json")
+    wide = json.loads((tmp_path / "w.json").read_text())
+    load(wide, tmp_path)
+    array = wide["content"]["result"]["T"][part]["$array"]
+    array[0] = [str(factor * x) if np.isnan(factor) else factor * x for x in array[0]]
+    assert ("nan" if np.isnan(factor) else "variance") in refused(wide, tmp_path)
+
+
 @pytest.mark.parametrize("scale", [0.0, -1.0, 1e-320, "nan", "inf"])
 def test_scales_that_no_table_has(model, tmp_path, scale):
     altered = copy.deepcopy(model)

@@ -15,7 +15,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skcoral import CORAL
-from skcoral.certificates.codec import checksum
 from skcoral.data.moments import Moments
 from skcoral.exceptions import InvalidArgumentError, ModelFileError
 from skcoral.models import load_model, load_moments, save_model, save_moments, to_onnx
@@ -119,54 +118,6 @@ def test_other_files_are_not_models(saved, tmp_path, wine):
             load_model(other)
     with pytest.raises(FileNotFoundError):
         load_model(tmp_path / "nowhere.json")
-
-
-def scaled(array, factor):
-    array["$array"] = (factor * np.array(array["$array"])).tolist()
-
-
-def reseal(path, change):
-    """Alter the content and give it the checksum that fits, as an enemy would."""
-    envelope = json.loads(path.read_text())
-    change(envelope["content"])
-    envelope["checksum"] = checksum(envelope["content"])
-    path.write_text(json.dumps(envelope))
-
-
-ALTERED = {
-    "different columns": lambda c: c["estimate"]["names"]["$tuple"].__setitem__(0, "water"),
-    "scale is zero": lambda c: c["estimate"]["scale"]["$array"].__setitem__(0, 0.0),
-    "mean must be": lambda c: c["estimate"]["mean"]["$array"].pop(),
-    "other outputs": lambda c: c["result"]["on_rows"]["names"]["$tuple"].pop(),
-    r"shape \(13, 13\)": lambda c: c["result"].update(T={"$array": [[1.0]]}),
-    "not true": lambda c: c["result"]["T"]["$array"][0].__setitem__(0, 0.5),
-    "T attains|not true": lambda c: c["threshold"].update(lower=0.99),
-}
-
-
-@pytest.mark.parametrize("told", ALTERED)
-def test_a_resealed_file_with_nonsense_is_refused(saved, told):
-    reseal(saved, ALTERED[told])
-    with pytest.raises(ModelFileError, match=told):
-        load_model(saved)
-
-
-WIDE = {
-    "nan": lambda result: result["T"]["right"]["$array"][0].__setitem__(0, "nan"),
-    "variance": lambda result: scaled(result["T"]["left"], 2.0),
-}
-
-
-@pytest.mark.parametrize("told", WIDE)
-def test_models_of_wide_tables_are_judged_by_their_factors(tmp_path, told):
-    rows = np.random.default_rng(0).normal(size=(8, 20))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        save_model(CORAL(0.9).fit(rows), tmp_path / "wide.json")
-    load_model(tmp_path / "wide.json")
-    reseal(tmp_path / "wide.json", lambda content: WIDE[told](content["result"]))
-    with pytest.raises(ModelFileError, match=told):
-        load_model(tmp_path / "wide.json")
 
 
 def test_what_cannot_be_stored(wine, tmp_path):

@@ -47,6 +47,25 @@ def test_the_outputs_carry_the_same_portfolio():
     assert np.allclose(carried, (X - X.mean()).to_numpy() @ b)
 
 
+def test_transformations_of_any_kind_and_those_of_other_factors():
+    X = factors(p=3)
+    covariance, b, T = X.cov(), np.array([1.0, 2.0, 3.0]), np.triu(np.ones((3, 3)))
+    wanted = np.linalg.solve(T, np.sqrt(np.diag(covariance)) * b)
+    for given in (T, pd.DataFrame(T), T.tolist()):
+        bets = effective_bets(covariance, b, given)
+        np.testing.assert_allclose(bets.exposures, wanted, rtol=1e-12)
+    swapped = X[X.columns[::-1]]
+    model = CORAL(rho_min=0.8).fit(swapped)
+    for other in (model, model.result_, decorrelate(swapped.corr(), 0.8)):
+        with pytest.raises(InvalidArgumentError, match="same order"):
+            effective_bets(covariance, b, other)
+    assert effective_bets(covariance, b, CORAL(rho_min=0.8).fit(X)).effective > 1
+    with pytest.raises(InvalidArgumentError, match="finite"):
+        effective_bets(covariance, b, np.full((3, 3), np.nan))
+    with pytest.raises(InvalidArgumentError, match="overflows"):
+        effective_bets(covariance, 1e200 * b)
+
+
 def test_extremes():
     X = factors()
     sigma = X.cov()

@@ -34,53 +34,25 @@ def address(site):
 
 
 @pytest.fixture
-def visit(browser, address):
-    """Open a page; what goes wrong on it is kept in `page.problems`."""
-    contexts = []
+def open_page(visit, address):
+    """Open a page of the site, which asks for nothing elsewhere."""
+
+    pages = []
 
     def go(path, width=1280, scheme="light"):
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        contexts.append(context)
-        page = context.new_page()
-        page.problems = []
-        page.on(
-            "request",
-            lambda request: (
-                None
-                if request.url.startswith((address, "data:", "blob:"))
-                else page.problems.append(f"asked for {request.url}")
-            ),
-        )
-        page.on("requestfailed", lambda request: page.problems.append(f"failed: {request.url}"))
-        page.on(
-            "response",
-            lambda answer: (
-                page.problems.append(f"{answer.status}: {answer.url}")
-                if answer.status >= 400
-                else None
-            ),
-        )
-        page.on("pageerror", lambda error: page.problems.append(f"script: {error}"))
-        page.on(
-            "console",
-            lambda message: (
-                page.problems.append(f"console: {message.text}")
-                if message.type in ("error", "warning")
-                else None
-            ),
-        )
-        page.goto(address + path, wait_until="networkidle")
-        return page
+        pages.append(visit(address + path, width, scheme))
+        pages[-1].wait_for_load_state("networkidle")
+        return pages[-1]
 
     yield go
-    for context in contexts:
-        context.close()
+    requests = [url for page in pages for url in page.requests]
+    assert [url for url in requests if not url.startswith((address, "data:", "blob:"))] == []
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 @pytest.mark.parametrize("name", PAGES)
-def test_the_page_is_whole(visit, artifacts, name, width, scheme):
-    page = visit(PAGES[name], width, scheme)
+def test_the_page_is_whole(open_page, artifacts, name, width, scheme):
+    page = open_page(PAGES[name], width, scheme)
     page.screenshot(path=artifacts / f"site-{name}-{width}-{scheme}.png", full_page=True)
     assert page.locator("h1").first.is_visible()
     assert page.evaluate("document.documentElement.dataset.theme") == scheme
@@ -90,23 +62,23 @@ def test_the_page_is_whole(visit, artifacts, name, width, scheme):
     assert page.problems == []
 
 
-def test_formulas_are_typeset_without_another_machine(visit):
-    page = visit("theory/tradeoff.html")
+def test_formulas_are_typeset_without_another_machine(open_page):
+    page = open_page("theory/tradeoff.html")
     page.wait_for_selector("mjx-container", timeout=30_000)
     assert page.locator("mjx-merror").count() == 0
     assert page.problems == []
 
 
-def test_code_has_a_copy_button_and_the_reader_can_change_the_colours(visit):
-    page = visit(PAGES["guide"], scheme="light")
+def test_code_has_a_copy_button_and_the_reader_can_change_the_colours(open_page):
+    page = open_page(PAGES["guide"], scheme="light")
     assert page.locator("button.copybtn").count() > 0
     page.locator(".theme-switch-button:visible").click()
     page.locator("[data-mode=dark]:visible").first.click()
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
-def test_search_finds_the_threshold(visit):
-    page = visit("search.html?q=threshold")
+def test_search_finds_the_threshold(open_page):
+    page = open_page("search.html?q=threshold")
     page.wait_for_selector("#search-results ul.search li a", timeout=30_000)
     titles = page.locator("#search-results ul.search li a").all_inner_texts()
     assert any("threshold" in title.lower() for title in titles)

@@ -157,6 +157,9 @@ def test_what_is_invalid_is_refused(wine):
     for floorless in (CORAL(), CORAL(budget=0.1), CORAL(max_vif=2)):
         with pytest.raises(InvalidArgumentError, match="give rho_min"):
             confident_floors(floorless, wine)
+    for limit in ("max_vif", "max_correlation", "budget"):
+        with pytest.raises(InvalidArgumentError, match=f"not both rho_min and {limit}"):
+            confident_floors(CORAL(0.5, **{limit: 1.0}), wine)
     with pytest.raises(InvalidArgumentError, match="rho_min"):
         CORAL(confidence=0.9).fit(wine)
     with pytest.raises(InvalidArgumentError, match="between 0 and 1"):

@@ -11,11 +11,11 @@ import numpy as np
 import openpyxl
 import pytest
 
+from made_tables import saved, workbook, zipped
 from skcoral.core.limits import Limits, use
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError, TooLargeError
 from skcoral.tables.cells import plain_cells
 from skcoral.tables.reading import open_table, sheet_names
-from workbooks import saved, workbook, zipped
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "hostile"))
 import bombs

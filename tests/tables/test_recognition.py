@@ -10,19 +10,13 @@ import openpyxl
 import pandas as pd
 import pytest
 
+from made_tables import saved, variables
 from skcoral.exceptions import InvalidCorrelationError, InvalidTableError, TooLargeError
 from skcoral.tables.cells import plain_cells, to_numbers
 from skcoral.tables.columns import ColumnProfile, profile
 from skcoral.tables.matrices import matrix_in
 from skcoral.tables.notes import assumed, reading_notes
 from skcoral.tables.reading import open_table
-from skcoral.tables.variables import select_variables
-from workbooks import saved
-
-
-def variables(*arguments, **settings):
-    """The columns that are chosen as variables, constants among them."""
-    return select_variables(*arguments, **settings, may_be_constant=True)[0]
 
 
 def sample(n=40, p=3, seed=0):
@@ -345,6 +339,21 @@ def test_dummies_and_codes_are_variables_and_named():
         "Dummies become numbers: female holds only 0 and 1.",
         "Whole numbers with few values become other numbers: region (4 values), two (2 values).",
     ]
+
+
+def test_columns_that_never_change_are_seen():
+    text = f"a,b,c,d,e\n1,0.3,5,x,\n1.0,{0.1 + 0.2!r},,x,\n1e0,0.3,,x,2\n,0.3,6,x,\n"
+    content = profile(open_table(text.encode(), name="t.csv"))
+    constant = {name: column.constant for name, column in content.columns.items()}
+    # d is text, and of e there is one value only, which says nothing
+    assert constant == {"a": "always 1", "b": "always 0.3", "c": "", "d": "", "e": ""}
+
+
+def test_long_codes_are_equal_only_in_the_digits_of_a_float():
+    text = "a,code\n" + "".join(f"{i},{1234567890123456000 + 137 * i}\n" for i in range(12))
+    content = profile(open_table(text.encode(), name="t.csv"))
+    assert "first 15 digits" in content.columns["code"].constant
+    assert content.columns["a"].constant == ""
 
 
 def test_clusters_and_possible_weights_of_a_survey_are_pointed_out():

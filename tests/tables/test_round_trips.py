@@ -5,17 +5,16 @@ import gzip
 import io
 import re
 import string
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from made_tables import like
 from skcoral.exceptions import InvalidTableError
 from skcoral.tables.cells import plain_cells
 from skcoral.tables.reading import open_table
-from skcoral.tables.table import Table
 from skcoral.tables.writing import table_writer
 
 #: Everything that ends a line somewhere, separates cells, quotes, escapes or steers a terminal.
@@ -27,11 +26,6 @@ tables = st.lists(st.tuples(texts, texts), min_size=1, max_size=6)
 FORMATS = ["csv", "tsv", "csv.gz", "xlsx", "parquet"]
 NUMBERS = np.array([0.1 + 0.2, -1e-300, 5e-324, 1.7976931348623157e308, 3.0, 0.5])
 SHEET_NUMBERS = np.array([0.25, -1e-300, 123456.789, 1e300, 3.0, 0.5])  # sheets keep 16 digits
-
-
-def like(**options):
-    """A table that is written in this way."""
-    return replace(Table("like", (), "line", "csv", lambda size, places: iter(())), **options)
 
 
 def written(rows, ending, **options):

@@ -12,11 +12,11 @@ from collections import Counter
 import numpy as np
 import openpyxl
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from made_tables import parquet, saved, variables, workbook, zipped
 from skcoral.core.limits import Limits
 from skcoral.exceptions import InvalidTableError
 from skcoral.tables import delimited
@@ -33,8 +33,6 @@ from skcoral.tables.columns import profile
 from skcoral.tables.dialect import is_note
 from skcoral.tables.reading import open_table, sheet_names
 from skcoral.tables.table import complete_rows
-from skcoral.tables.variables import select_variables
-from workbooks import saved, workbook, zipped
 
 UGLY_CELLS = [
     "", " ", "1.5", "007", "NA", "a b", "it's", "5\" pipe", '"q"', '"x, y"', '"two\nlines"', "é",
@@ -50,17 +48,6 @@ CSV = b"name,height,weight\nAda,1.65,61\nAlan,1.78,\nGrace,1.6e0, 55 \n"
 NUMBERS = np.array([[1.65, 61.0], [1.6, 55.0]])
 
 
-def variables(*arguments, **settings):
-    """The columns that are chosen as variables, constants among them."""
-    return select_variables(*arguments, **settings, may_be_constant=True)[0]
-
-
-def parquet(**columns):
-    stream = io.BytesIO()
-    pq.write_table(pa.table(columns), stream)
-    return stream.getvalue()
-
-
 SAME_TABLE = {
     "csv": CSV,
     "crlf": CSV.replace(b"\n", b"\r\n"),
@@ -73,7 +60,7 @@ SAME_TABLE = {
         [["name", "height", "weight"], ["Ada", 1.65, 61], ["Alan", 1.78, None], ["Grace", 1.6, 55]]
     ),
     "parquet": parquet(
-        name=["Ada", "Alan", "Grace"], height=[1.65, 1.78, 1.6], weight=[61, None, 55]
+        {"name": ["Ada", "Alan", "Grace"], "height": [1.65, 1.78, 1.6], "weight": [61, None, 55]}
     ),
 }
 
@@ -165,7 +152,15 @@ def test_marks_that_people_write_are_left_out_and_counted(
 def test_booleans_and_dates_of_typed_files_are_not_numbers():
     day = datetime.date(2020, 1, 1)
     for data in (
-        parquet(flag=[True, False], day=[day, day], text=["1", "2"], n=[1, 2], x=[0.5, 0.25]),
+        parquet(
+            {
+                "flag": [True, False],
+                "day": [day, day],
+                "text": ["1", "2"],
+                "n": [1, 2],
+                "x": [0.5, 0.25],
+            }
+        ),
         workbook(
             [["flag", "day", "text", "n", "x"], [True, day, "a", 1, 0.5], [False, day, "b", 2, 1]]
         ),
@@ -213,7 +208,7 @@ BAD_FILES = {
         ["2 columns", "'b' (line 3: 'z'), 'c' (line 4: 'oops')", "--na z"],
     ),
     "cut gzip": (gzip.compress(CSV * 500)[:-30], ["cut short"]),
-    "cut parquet": (parquet(a=[1.0], b=[2.0])[:-30], ["Parquet", "cut short"]),
+    "cut parquet": (parquet({"a": [1.0], "b": [2.0]})[:-30], ["Parquet", "cut short"]),
     "cut zip": (zipped(people=CSV)[:-30], ["zip", "damaged"]),
     "two files in a zip": (zipped(a=CSV, b=CSV), ["2 files"]),
     "old excel": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 old", ["without a password"]),
@@ -359,7 +354,7 @@ def test_weights_go_with_their_rows():
 
 def test_dates_that_python_does_not_know():
     far = pa.array([2**61, 5], pa.timestamp("us"))
-    table = open_table(parquet(a=[1.0, 2.0], b=[2.0, 1.0], when=far))
+    table = open_table(parquet({"a": [1.0, 2.0], "b": [2.0, 1.0], "when": far}))
     content = profile(table)
     assert variables(table, content) == ("a", "b")
     assert "out of range" in content.columns["when"].first_bad[1]

@@ -6,9 +6,9 @@ import io
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+from made_tables import parquet
 from skcoral.core.limits import Limits
 from skcoral.exceptions import InvalidTableError, TooLargeError
 from skcoral.tables import open_table
@@ -35,12 +35,6 @@ NESTED = {
 }
 
 
-def written(table, **options):
-    stream = io.BytesIO()
-    pq.write_table(table, stream, **options)
-    return stream.getvalue()
-
-
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "zstd"])
 @pytest.mark.parametrize(
@@ -51,7 +45,7 @@ def written(table, **options):
 def test_regular_files_are_read(version, compression, options, n):
     part = TABLE.slice(0, n)
     options = {**options, "data_page_version": version, "compression": compression}
-    table = open_table(written(part, **options), name="t.parquet")
+    table = open_table(parquet(part, **options), name="t.parquet")
     batches = list(table.batches(1100))
     assert table.names == tuple(TABLE.column_names)
     for j, name in enumerate(TABLE.column_names):
@@ -61,14 +55,14 @@ def test_regular_files_are_read(version, compression, options, n):
 
 @pytest.mark.parametrize("kind", NESTED)
 def test_cells_of_several_values_are_refused_where_they_are_read(kind):
-    data = written(pa.table({"a": [1.0], "b": [2.0], "c": NESTED[kind]}))
+    data = parquet({"a": [1.0], "b": [2.0], "c": NESTED[kind]})
     with pytest.raises(InvalidTableError, match=r"column 'c' holds several values(.|\n)*without"):
         profile(open_table(data, name="t.parquet"))
 
 
 def test_rows_are_counted_before_they_are_read(monkeypatch):
     zeros = pa.array(np.zeros(10**7, dtype=np.uint8))
-    data = written(pa.table({"a": zeros, "b": zeros}))
+    data = parquet({"a": zeros, "b": zeros})
     with pytest.raises(TooLargeError, match="times its size, and the limit is 1,000"):
         open_table(data, name="t.parquet")
     monkeypatch.setattr(Limits, "unpacked_ratio", 10**6)
@@ -107,7 +101,7 @@ def test_numbers_texts_dates_and_codes_of_stata(version):
 
 @pytest.mark.parametrize("ending", ["parquet", "dta"])
 def test_damage_ends_in_a_message(ending):
-    data = stata(118) if ending == "dta" else written(TABLE.select(["x", "k", "t"]))
+    data = stata(118) if ending == "dta" else parquet(TABLE.select(["x", "k", "t"]))
     rng = np.random.default_rng(1)
     for broken in (data[:300], b"a,b\n1,2\n"):
         with pytest.raises(InvalidTableError, match=rf"t\.{ending}: the \w+ file cannot be read"):

@@ -7,7 +7,6 @@ import datetime
 import gzip
 import io
 import string
-from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -15,14 +14,9 @@ import openpyxl
 import pyarrow as pa
 import pytest
 
+from made_tables import like
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.tables.table import Table
 from skcoral.tables.writing import output_format, table_writer
-
-
-def like(**options):
-    """A table that is written in this way."""
-    return replace(Table("like", (), "line", "csv", lambda size, places: iter(())), **options)
 
 
 @pytest.mark.parametrize("separator", [*string.punctuation.replace('"', ""), *"0ein \t\xa7"])

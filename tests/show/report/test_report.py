@@ -171,10 +171,8 @@ def test_weighted_rows_are_held_out_where_they_tell_enough(wine):
 
 
 @pytest.mark.browser
-def test_wide_screens_show_two_sections_side_by_side(browser, wine_page, tmp_path):
-    (tmp_path / "page.html").write_text(wine_page, "utf-8")
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
-    page.goto((tmp_path / "page.html").as_uri())
+def test_wide_screens_show_two_sections_side_by_side(wine_view):
+    page = wine_view()
     boxes = {
         title: page.locator("section", has=page.get_by_role("heading", name=title)).bounding_box()
         for title in ("What was asked", "Certificate", "Fidelity and prices", "The trade-off")
@@ -185,10 +183,9 @@ def test_wide_screens_show_two_sections_side_by_side(browser, wine_page, tmp_pat
     # no table is cut off in its half of the page
     inside = "all => all.every(e => e.scrollWidth <= e.clientWidth)"
     assert page.eval_on_selector_all(".columns > section:not(.full) .scroll", inside)
-    page.set_viewport_size({"width": 800, "height": 900})
+    wine_view(800)
     asked = page.locator("section", has=page.get_by_role("heading", name="What was asked"))
     assert asked.bounding_box()["width"] > 700
-    page.close()
 
 
 def test_held_out_residual_stands_beside_raw_table_and_noise(wine_facts, wine_page, wine):
@@ -357,28 +354,15 @@ def test_the_picture_of_a_matrix_is_the_matrix():
 
 
 @pytest.fixture(scope="module")
-def opened(browser, tmp_path_factory):
-    """Open a page at a width; everything that goes wrong is collected."""
-    contexts = []
+def opened(visit, tmp_path_factory):
+    """Open the text of a page."""
 
-    def open_page(text, width=1280, **kwargs):
+    def open_page(text):
         path = tmp_path_factory.mktemp("page") / "report.html"
         path.write_text(text, encoding="utf-8")
-        context = browser.new_context(viewport={"width": width, "height": 900}, **kwargs)
-        contexts.append(context)
-        page = context.new_page()
-        page.trouble = []
-        page.requests = []
-        page.on("console", lambda message: page.trouble.append(message.text))
-        page.on("pageerror", lambda error: page.trouble.append(str(error)))
-        page.on("dialog", lambda dialog: page.trouble.append("dialog"))
-        page.on("request", lambda request: page.requests.append(request.url))
-        page.goto(path.as_uri())
-        return page
+        return visit(path.as_uri())
 
-    yield open_page
-    for context in contexts:
-        context.close()
+    return open_page
 
 
 @pytest.fixture(scope="module")
@@ -401,7 +385,7 @@ class TestInChromium:
     @pytest.mark.parametrize("width", [390, 1280])
     def test_opens_quietly_and_fits(self, wine_view, photograph, width):
         page = wine_view(width)
-        assert page.trouble == []
+        assert page.problems == []
         assert len(page.requests) == 1
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         small = page.evaluate(
@@ -413,7 +397,7 @@ class TestInChromium:
 
     def test_hostile_names_show_as_text(self, opened, evil_page):
         page = opened(evil_page)
-        assert page.trouble == []
+        assert page.problems == []
         assert len(page.requests) == 1
         assert page.locator("td", has_text="<script>alert(1)</script>").count() >= 1
         assert page.locator("h1").inner_text() == "<script>alert(1)</script>"
