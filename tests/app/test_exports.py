@@ -55,7 +55,7 @@ def fitted(problem, settings, scale="unit"):
     return problem.data.fit(arguments(problem, settings) | {"output_scale": scale})
 
 
-def test_model_and_report(source, tmp_path):
+def test_model_report_and_transformation(source, tmp_path):
     settings = MODES[0]
     problem = pose(source, request_of(settings))
     path = tmp_path / "model.json"
@@ -63,20 +63,11 @@ def test_model_and_report(source, tmp_path):
     path.write_text(model_json(fit.model))
     assert np.array_equal(load_model(path).T_, fit.model.T_)
     html = exports.page(fit, "coral fit x").decode()
-    assert fit.measured.headline() in html
-    assert "coral fit x" in html
-    assert "1 row with missing values is not used" in html
-
-
-def test_transformation_file(source):
-    settings = MODES[0]
-    problem = pose(source, request_of(settings))
-    fit = fitted(problem, settings)
-    result = fit.model.result_
-    data = io.BytesIO(exports.matrix_file(fit, "csv"))
-    T_read = pd.read_csv(data, index_col=0)
-    assert np.allclose(T_read.to_numpy(), result.T, rtol=1e-14, atol=0)
-    assert list(T_read.index) == list(T_read.columns) == list(result.names)
+    for words in (fit.measured.headline(), "coral fit x", "1 row with missing values is not used"):
+        assert words in html
+    T = pd.read_csv(io.BytesIO(exports.matrix_file(fit, "csv")), index_col=0)
+    assert np.allclose(T.to_numpy(), fit.model.T_, rtol=1e-14, atol=0)
+    assert list(T.index) == list(T.columns) == list(fit.model.result_.names)
 
 
 @pytest.mark.parametrize("scale", ["unit", "original"])

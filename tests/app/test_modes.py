@@ -62,17 +62,14 @@ OWN = {"alcohol": 0.99, "hue": 0.95}
 #: Settings of the app, those of the estimator, and what the command repeats.
 SAME = [
     ({"own_floors": tuple(OWN.items()), "floor": 0.8}, {"rho_min": OWN}, "--rho-min alcohol=0.99"),
-    ({"mode": "budget", "budget": 0.5}, {"budget": 0.5}, "--budget 0.5"),
+    *(
+        ({"mode": mode, mode: limit}, {mode: limit}, f"--{mode.replace('_', '-')} {limit}")
+        for mode, limit in (("budget", 0.5), ("max_vif", 1.5), ("max_correlation", 0.3))
+    ),
     (
         {"mode": "support", "floor": 0.9, "support": 0.3},
         {"rho_min": 0.9, "support": 0.3},
         "--support 0.3",
-    ),
-    ({"mode": "max_vif", "max_vif": 1.5}, {"max_vif": 1.5}, "--max-vif 1.5"),
-    (
-        {"mode": "max_correlation", "max_correlation": 0.3},
-        {"max_correlation": 0.3},
-        "--max-correlation 0.3",
     ),
     ({"target": "proline", "floor": 0.9}, {"rho_min": 0.9}, "--target proline"),
     (

@@ -148,14 +148,11 @@ def test_moments_round_trip_and_merge(wine, tmp_path):
 
 
 def test_damaged_moments(wine, tmp_path):
-    path = tmp_path / "m.json"
-    save_moments(Moments.from_rows(wine), path)
-    whole = path.read_bytes()
-    for length in (0, 10, len(whole) // 2, len(whole) - 10):
-        path.write_bytes(whole[:length])
-        with pytest.raises(ModelFileError, match=r"m\.json.*truncated"):
-            load_moments(path)
-    moments = Moments.from_rows(wine)
+    path, moments = tmp_path / "m.json", Moments.from_rows(wine)
+    save_moments(moments, path)
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(ModelFileError, match=r"m\.json.*truncated"):
+        load_moments(path)
     moments.weight = -1.0
     save_moments(moments, path)
     with pytest.raises(ModelFileError, match=r"m\.json.*negative"):

@@ -48,6 +48,9 @@ def test_text_whose_day_and_month_could_be_mixed_up_is_refused(table):
     months = pd.date_range("2020-01-01", periods=60, freq="MS")
     with pytest.raises(InvalidTableError, match=r"01/02/2020"):
         rolling(table.assign(day=months.strftime("%d/%m/%Y")), "300D", on="day", **SETTINGS)
+    offsets = [f"2024-03-31T01:30:00+0{k // 30}:00" for k in range(60)]
+    with pytest.raises(InvalidTableError, match="UTC"):
+        rolling(table.assign(day=offsets), 20, on="day", **SETTINGS)
     dates = rolling(table.assign(day=months), "300D", on="day", **SETTINGS)
     for clear in ("%Y-%m-%d", "%d.%m.%Y", "%d.%m.%Y 12:30"):
         text = rolling(table.assign(day=months.strftime(clear)), "300D", on="day", **SETTINGS)

@@ -7,6 +7,7 @@ from scipy.optimize import minimize
 from scipy.stats import ortho_group
 
 import conic
+import problems
 from skcoral import decorrelate, maximize_fidelity, threshold
 from skcoral.baselines import minimum_torsion
 
@@ -190,15 +191,9 @@ def test_multipliers_of_the_largest_mean_exist_at_the_threshold_unless_some_floo
         assert bounded or nearer > 5 * near
 
 
-def ill_conditioned(seed, p):
-    """Correlations of p columns from p + 2 rows of unequal scales: VIFs in the thousands."""
-    rng = np.random.default_rng(seed)
-    return np.corrcoef((rng.normal(size=(p + 2, p)) @ rng.normal(size=(p, p))).T)
-
-
 @pytest.mark.parametrize("p", [2, 5, 20])
 def test_every_regular_table_keeps_seventy_percent_within_half_a_correlation_and_a_vif_of_two(p):
-    R = ill_conditioned(p, p)
+    R = problems.common(np.random.default_rng(p), p)
     assert np.diag(np.linalg.inv(R)).max() > 2
     by_vif = maximize_fidelity(R, 2.0, criterion="vif").rho_min[0]
     by_pair = maximize_fidelity(R, 0.5, criterion="worst").rho_min[0]

@@ -54,7 +54,7 @@ class Source:
 def example() -> Source:
     """The Wine data."""
     text = datasets.load_wine().to_frame().to_csv(index=False)
-    opened = open_file(text.encode(), name="wine.csv", in_memory=True)
+    opened = open_file(text.encode(), name="wine.csv")
     return Source(key="wine", opened=opened, is_example=True)
 
 
@@ -67,5 +67,5 @@ def sheets(data: bytes, name: str) -> tuple[str, ...]:
 def read_file(data: bytes, name: str, *, key: str, sheet: str | None = None) -> Source:
     """Read an uploaded file, within the limits of a shared server."""
     with use(VISITOR), _one_at_a_time:
-        opened = open_file(data, name=name, in_memory=True, sheet=sheet)
+        opened = open_file(data, name=name, sheet=sheet)
     return Source(key=key, opened=opened, sheet=sheet)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from skcoral.core.limits import current
 from skcoral.core.validation import listing
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.tables.columns import TableProfile, profile
@@ -121,21 +120,17 @@ def open_file(
     source: Any,
     *,
     matrix: bool | None = None,
-    in_memory: bool = False,
     progress: Progress = quiet,
     **reading: Any,
 ) -> OpenedFile:
     """Open a file, with the options ``reading`` of ``open_table``, and look at its columns.
 
-    Whether it holds a correlation or covariance ``matrix`` is recognised unless it is said.
-    ``in_memory`` refuses a table with more cells than may be held in memory, and ``progress`` is
-    given what is being done and returns a context that takes the fraction done.
+    Whether it holds a correlation or covariance ``matrix`` is recognised unless it is said, and
+    ``progress`` is given what is being done and returns a context that takes the fraction done.
     """
     table = open_table(source, **reading)
     with progress(f"Looking at {table.label}") as tell:
         content = profile(table, tell)
-    if in_memory:
-        current().check("cells", content.n_rows * len(table.names), table.label)
     given = None if matrix is False else matrix_in(table, content, asked=matrix is True)
     return OpenedFile(table, content, given, progress)
 
