@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-import conic
+# Helpers beside the tests are imported by their names.
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE / "hostile"), str(HERE / "app")]
 
 # Terminals, signals, pipes and limits of memory are those of POSIX in these files.
 if sys.platform == "win32":
@@ -61,6 +61,8 @@ def semidefinite_optimum(
 ) -> float:
     """The least residual at the floors, by cvxpy and Clarabel: an independent solver."""
     import cvxpy as cp
+
+    import conic
 
     p = len(R)
     omega = np.ones((p, p)) if omega is None else omega

@@ -21,9 +21,6 @@ from streamlit.testing.v1 import AppTest
 from skcoral.app.server import APP
 from skcoral.app.settings import Settings
 
-# Helpers beside the tests are imported by their names.
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "hostile")]
-
 SERVE = """
 import sys
 from pathlib import Path

@@ -24,22 +24,14 @@ def iris_csv(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def birds_csv(tmp_path_factory) -> Path:
-    """Like the well-known penguins: text, dates, and missing values written in several ways."""
+    """Text with commas and marks, dates, and missing values written in two ways."""
     rng = np.random.default_rng(3)
-    size = rng.normal(size=120)
-    columns = {
-        "bill_length": 44 + 5 * size + rng.normal(size=120),
-        "bill_depth": 17 - size + rng.normal(size=120),
-        "flipper": 200 + 12 * size + 4 * rng.normal(size=120),
-        "mass": 4200 + 700 * size + 300 * rng.normal(size=120),
-    }
+    sizes = rng.normal(size=(120, 1)) * [5, -1, 12, 700] + np.array([44, 17, 200, 4200])
+    noise = rng.normal(size=(120, 4)) * [1, 1, 4, 300]
+    cells = [[f"{x:.1f}" for x in row] for row in sizes + noise]
+    cells[3], cells[10][3] = ["NA"] * 4, ""
     lines = ["island,bill_length,bill_depth,seen,flipper,mass,sex"]
-    for i in range(120):
-        b, d, f, m = (f"{column[i]:.1f}" for column in columns.values())
-        if i == 3:
-            b = d = f = m = "NA"
-        if i == 10:
-            m = ""
+    for i, (b, d, f, m) in enumerate(cells):
         sex = ["male", "female", "NA"][i % 3]
         lines.append(f'"Dream, {i % 2}",{b},{d},2009-11-{i % 28 + 1:02d},{f},{m},{sex}')
     path = tmp_path_factory.mktemp("birds") / "birds.csv"
@@ -53,12 +45,6 @@ def dependent_csv(tmp_path_factory) -> Path:
     rng = np.random.default_rng(5)
     a, b, c = rng.normal(size=(3, 40))
     path = tmp_path_factory.mktemp("dependent") / "dependent.csv"
-    np.savetxt(
-        path,
-        np.column_stack([a, b, c, a + b, np.full(40, 7.0)]),
-        fmt="%.17g",
-        delimiter=",",
-        header="a,b,c,total,same",
-        comments="",
-    )
+    table = np.column_stack([a, b, c, a + b, np.full(40, 7.0)])
+    np.savetxt(path, table, fmt="%.17g", delimiter=",", header="a,b,c,total,same", comments="")
     return path

@@ -16,7 +16,6 @@ from skcoral.exceptions import (
     InvalidTableError,
     SingularCorrelationError,
 )
-from skcoral.models import load_model, save_model
 
 
 def table(n=80, p=4, seed=0):
@@ -163,12 +162,3 @@ def test_matrices_that_are_none(wine):
         with pytest.raises(error, match=message):
             CORAL(0.8, covariance=covariance).fit(wine)
     assert not hasattr(CORAL(covariance="OAS"), "partial_fit")
-
-
-def test_a_model_by_name_can_be_kept(wine, tmp_path):
-    coral = CORAL(0.8, covariance="LedoitWolf", confidence=0.9).fit(wine)
-    save_model(coral, tmp_path / "model.json")
-    back = load_model(tmp_path / "model.json")
-    np.testing.assert_array_equal(back.transform(wine), coral.transform(wine))
-    assert back.result_.notes.confidence == coral.confidence_.sentence()
-    np.testing.assert_array_equal(back.floors_, coral.floors_)

@@ -41,6 +41,7 @@ ESTIMATORS = [
     CORAL(pd.Series({"ash": 0.99, "alcohol": 0.98})),
     CORAL(np.linspace(0.1, 0.7, 13), covariance="LedoitWolf"),
     CORAL((0.5,) * 13, output_scale="original"),
+    CORAL(0.8, covariance="LedoitWolf", confidence=0.9),
     CORAL(0.9, criterion="worst"),
     CORAL(0.9, pair_weights=np.ones((13, 13), dtype=np.float32)),
     CORAL(0.9, pair_weights=REVERSED.abs()),
@@ -56,7 +57,10 @@ def test_round_trip_to_the_last_bit(wine, tmp_path, estimator):
     save_model(model, tmp_path / "model.json")
     again = load_model(tmp_path / "model.json")
     np.testing.assert_array_equal(again.transform(wine), model.transform(wine))
-    for name in ("T_", "components_", "mean_", "scale_", "correlation_", "fidelity_", "prices_"):
+    for name in (
+        *("T_", "components_", "mean_", "scale_", "correlation_", "fidelity_", "prices_"),
+        "floors_",
+    ):
         np.testing.assert_array_equal(getattr(again, name), getattr(model, name), err_msg=name)
     for name in ("n_iter_", "n_samples_seen_", "n_features_in_"):
         assert getattr(again, name) == getattr(model, name), name

@@ -7,6 +7,7 @@ import time
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
+import bombs
 import numpy as np
 import openpyxl
 import pytest
@@ -16,9 +17,6 @@ from skcoral.core.limits import Limits, use
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError, TooLargeError
 from skcoral.tables.cells import plain_cells
 from skcoral.tables.reading import open_table, sheet_names
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "hostile"))
-import bombs
 
 #: A .xls file that another program wrote.
 PEOPLE = (Path(__file__).parent / "data" / "people.xls").read_bytes()
