@@ -122,9 +122,8 @@ class _AtLeastOne(Problem):
         super().__init__(C, goal=1e-14, close=tol, callback=callback)
         self.floors, self.separated = floors, separated
 
-    def merit(self, root: WeightedRoot) -> tuple[float, Array]:
-        slack = root.fidelity - self.floors
-        return root.trace - float(root.weights @ self.floors), root.weights * slack
+    def gradient(self, root: WeightedRoot) -> Array:
+        return root.diagonal - root.weights * self.floors
 
     def residual(self, root: WeightedRoot) -> float:
         """Return the violation of ``min(μ_j, f_j - ρ_j) = 0``."""
@@ -149,21 +148,26 @@ class _AtLeastOne(Problem):
         return np.maximum(1.0, weights * stretch(d))
 
     def direction(self, root: WeightedRoot) -> Array | None:
-        gradient = self.merit(root)[1]
-        # Weights next to their bound with a positive gradient are set to it, apart from the Newton
-        # step, which they would cut short (Bertsekas, 1982).
-        bound = 1.0 + min(0.1, self.residual(root))
-        free = (root.weights > bound) | (gradient < 0)
-        falling = ~free & (root.weights > 1.0)
-        if not (free.any() or falling.any()):
-            return None
-        d = np.where(falling, -1.0, 0.0)
-        if free.any():
-            size = float(np.max(np.abs(gradient[free]) / root.diagonal[free]))
-            # The trace is homogeneous: it has no curvature in the common scale of all weights.
-            system = NewtonSystem(root, np.maximum(gradient, 0.0), free=free)
-            d = d + system.solve(gradient, min(0.1, max(size, 1e-6)))
-        return d
+        """Newton's relative changes, with the weights that would fall below one set to it."""
+        gradient = self.gradient(root)
+        # The trace is homogeneous: it has no curvature in the common scale of all weights.
+        bend = np.maximum(gradient, 0.0)
+        d, slope = np.zeros(len(gradient)), gradient
+        at_one = (root.weights <= 1.0) & (gradient >= 0.0)
+        size = float(np.max(np.abs(gradient / root.diagonal), where=~at_one, initial=0.0))
+        while not at_one.all():
+            system = NewtonSystem(root, bend, np.flatnonzero(~at_one))
+            step = system.solve(slope, min(0.1, max(size, 1e-6)))
+            # The part of the way to one after which each would be below it.
+            down = np.flatnonzero(~at_one & (step < 0.0))
+            reach = (1.0 / root.weights[down] - 1.0) / step[down]
+            if not np.any(reach < 1.0):
+                return d + step
+            falls = down[reach <= reach.min()]
+            d[falls] = 1.0 / root.weights[falls] - 1.0
+            at_one[falls] = True
+            slope = gradient + root.curvature(d)
+        return d if d.any() else None
 
 
 def stretch(d: Array) -> Array:
@@ -257,18 +261,8 @@ def _best_beside_fixed(
     T, fidelity, feasible = _judged(C, T, floors, tol)
     if not (rest.feasible and feasible):
         return None
-    # The dual point of a fixed variable has an infinite weight, and that of an earlier layer is
-    # infinitely larger. The largest weight before rounding dominates is found by trying.
     others = np.setdiff1d(np.arange(len(floors)), fixed)
-    weights, factor, tried = np.ones(len(floors)), cholesky(C), []
+    weights = np.full(len(floors), min(1e8 * float(rest.weights.max()), _WEIGHT_LIMIT))
     weights[others] = rest.weights
-    for digits in range(4, 10):
-        weights[fixed] = min(10.0**digits * float(rest.weights.max()), _WEIGHT_LIMIT)
-        root = WeightedRoot(C, weights.copy(), factor)
-        try:
-            gap = abs(mean_excess(C, floors, root.weights, root.root(), T))
-        except np.linalg.LinAlgError:
-            break
-        tried.append((gap, root))
-    best = min(tried, key=lambda trial: trial[0])[1]
-    return _result(best, floors, T, fidelity, True, rest.n_iter)
+    root = WeightedRoot(C, weights, cholesky(C))
+    return _result(root, floors, T, fidelity, True, rest.n_iter)

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skcoral.core.arrays import (
     Array,
+    Index,
     cholesky,
-    cholesky_or_none,
     column_sums,
+    diagonal,
     eigh,
     inner,
     library,
@@ -38,16 +39,18 @@ from skcoral.core.linalg import conjugate_gradient
 
 Callback = Callable[[int, float, float], object]
 
-_NEAR = 1e-6  # residuals below this deserve accurate singular values
-_NEARBY = 0.05  # relative changes below this leave the Laplacian a good preconditioner
+_NEARBY = 0.05  # a Newton step of relative changes below this fails only by rounding
+_SHORTEST = 1e-4  # part of a step that is tried; the longest one fails by its curvature
 _CG_STEPS = 30
-_BLIND = 3  # steps without measurable gain after which rounding decides
+# Of the diagonal, for directions without curvature: blocks with equal thresholds, the scale of all
+# weights. At ten times it floors at the edge of the possible, with weights of 1e9, take many steps.
+_RIDGE = 1e-12
 
 
 class Problem(ABC):
     """A function of the weights, its constraints, and the state of the search for its minimum.
 
-    The search ends at a residual of ``goal``, or of ``close`` when it has stopped to fall.
+    The search ends at a residual of ``goal``, or below ``close`` when it is no longer halved.
     """
 
     def __init__(self, C: Any, *, goal: float, close: float, callback: Callback | None) -> None:
@@ -56,15 +59,14 @@ class Problem(ABC):
         self.goal, self.close = goal, close
         self.callback = callback
         self.n_iter = 0
-        self.accurate = False
 
     def at(self, weights: Array) -> WeightedRoot:
         """Return the weighted root at these weights."""
-        return WeightedRoot(self.C, weights, self.factor, accurate=self.accurate)
+        return WeightedRoot(self.C, weights, self.factor)
 
     @abstractmethod
-    def merit(self, root: WeightedRoot) -> tuple[float, Array]:
-        """Return what is minimised, and its gradient in relative changes of the weights."""
+    def gradient(self, root: WeightedRoot) -> Array:
+        """Return the gradient in relative changes of the weights."""
 
     @abstractmethod
     def residual(self, root: WeightedRoot) -> float:
@@ -88,96 +90,56 @@ def minimise(problem: Problem, root: WeightedRoot, max_iter: int) -> WeightedRoo
 
     ``max_iter`` bounds ``problem.n_iter``, which counts on from where it stands.
     """
-    best, best_root, stalled = np.inf, root, 0
-    lowest, blind = np.inf, 0  # steps that neither the value nor the residual tells from rounding
+    last = np.inf
     while True:
         residual = problem.residual(root)
-        if residual < _NEAR:
-            root.refine()
-            residual = problem.residual(root)
-        problem.accurate = root.refined and residual < _NEAR
-        value = problem.merit(root)[0]
-        falls = value < lowest - _noise(root, value)
-        lowest = min(lowest, value)
-        stalled = stalled + 1 if residual > 0.5 * best else 0
-        blind = 0 if falls or not stalled else blind + 1
-        if residual < best:
-            best, best_root = residual, root
-        if problem.finished(root) or residual <= problem.goal:
+        solved = residual <= problem.goal or problem.close >= residual > 0.5 * last
+        if problem.finished(root) or solved or problem.n_iter >= max_iter:
             return root
-        if problem.n_iter >= max_iter or blind >= _BLIND:
-            return best_root
-        if stalled >= 2 and best <= problem.close:
-            return best_root
         d = problem.direction(root)
-        step = None if d is None else _backtrack(problem, root, d)
-        if step is None:
+        following = None if d is None else _advance(problem, root, d)
+        if following is None:
             return root
         problem.n_iter += 1
-        root = step
+        root, last = following, residual
 
 
-def _backtrack(problem: Problem, root: WeightedRoot, d: Array) -> WeightedRoot | None:
-    """Shorten the step until the value falls; None if rounding leaves no descent."""
-    value, gradient = problem.merit(root)
-    residual = problem.residual(root)
-    noise = _noise(root, value)
-    length = 1.0
-    while length > 1e-10:
-        weights = problem.move(root.weights, length * d)
-        expected = float(gradient @ (weights / root.weights - 1))
-        candidate = problem.at(weights)
-        if not root.formed and length * np.abs(d).max() < _NEARBY:
-            candidate.take_laplacian(root)
-        if expected < 0 and problem.merit(candidate)[0] - value <= 1e-4 * expected + noise:
+def _advance(problem: Problem, root: WeightedRoot, d: Array) -> WeightedRoot | None:
+    """Shorten the step until the slope along it is halved; None if rounding does not let it.
+
+    The function is convex, so that the slope rises along the step. It keeps its digits where those
+    of the value are lost: near the solution and at large weights.
+    """
+    gradient, length = problem.gradient(root), 1.0
+    shortest = 1.0 if np.abs(d).max() < _NEARBY else _SHORTEST
+    while length >= shortest:
+        candidate = problem.at(problem.move(root.weights, length * d))
+        before = float(gradient @ (candidate.weights / root.weights - 1.0))
+        after = float(problem.gradient(candidate) @ (1.0 - root.weights / candidate.weights))
+        if before < 0.0 and after <= -0.5 * before:
             return candidate
-        if abs(expected) < 1e-8 * root.trace:
-            # Too close for the value to tell: is optimality nearer?
-            candidate.refine()
-            if problem.residual(candidate) < 0.5 * residual:
-                return candidate
-        if length < 0.01 and abs(expected) < noise:
-            return None
         length *= 0.5
     return None
-
-
-def _noise(root: WeightedRoot, value: float) -> float:
-    """About the rounding of a value, which is a trace less something."""
-    return 4e-15 * (root.trace + abs(root.trace - value))
 
 
 class NewtonSystem:
     """``Hessian + Diag(bend)`` at a root: factorised, or preconditioned by the Laplacian.
 
-    Only ``free`` weights change, and ``normalᵀ d = 0``, where these are given.
+    Only the weights ``on`` change, and ``normalᵀ d = 0`` if a normal is given.
     """
 
     def __init__(
-        self,
-        root: WeightedRoot,
-        bend: Array,
-        *,
-        free: NDArray[np.bool_] | None = None,
-        normal: Array | None = None,
+        self, root: WeightedRoot, bend: Array, on: Index, normal: Array | None = None
     ) -> None:
-        self.root, self.bend = root, bend
-        self.on = np.arange(len(bend)) if free is None else np.flatnonzero(free)
-        K = root.hessian() if root.formed else 1.0 * root.laplacian()
-        if free is not None:
-            K = submatrix(K, self.on, self.on)
-        self.normal = None if normal is None else normal[self.on]
-        if self.normal is not None:
+        self.root, self.bend, self.on, self.normal = root, bend, on, normal
+        K = submatrix(root.hessian() if root.formed else root.laplacian(), on, on)
+        if normal is not None:
             # Nothing changes where normalᵀ d = 0, but the matrix is definite without any bend.
-            n = to_device(self.normal, K)
+            n = to_device(normal, K)
             K = K + root.trace * n[:, None] * n[None, :]
-        self.factor, ridge = None, 1e-14
-        while self.factor is None:
-            K = plus_diagonal(K, (bend + ridge * root.diagonal)[self.on])
-            self.factor = cholesky_or_none(K)
-            ridge *= 100
-        if self.normal is not None:
-            self.across: Array = solve_factored(self.factor, self.normal)
+        self.factor = cholesky(plus_diagonal(K, (bend + _RIDGE * root.diagonal)[on]))
+        if normal is not None:
+            self.across: Array = solve_factored(self.factor, normal)
 
     def _precondition(self, r: Array) -> Array:
         y: Array = solve_factored(self.factor, r)
@@ -202,9 +164,10 @@ class NewtonSystem:
         return d
 
 
-# Ratios of the eigenvalues of D C D below which their roots lose digits that matter at the end of a
-# search, and below which they are not usable at all.
-_INACCURATE, _UNUSABLE = 1e-7, 1e-13
+# Ratio of the eigenvalues of D C D below which their roots lose digits that matter. Ten times it
+# takes singular values, for 1.2 times the time, where R is nearly singular; at a hundredth of it
+# thresholds of chains of variables keep gaps of 1e-10.
+_FEW_DIGITS = 1e-10
 # Quadrature of the curvature: step and margins in log t. Its relative error is below a sixth.
 _STEP, _MARGIN = 1.5, 1.2
 _FORMED = 32  # variables up to which p⁴ operations take less time than iterations
@@ -217,47 +180,27 @@ class WeightedRoot:
     gradient is ``fidelity``, ``f_j = S_jj / λ_j``, and ``diagonal`` is ``S_jj``.
     """
 
-    def __init__(self, C: Any, weights: Array, factor: Any, *, accurate: bool = False) -> None:
+    def __init__(self, C: Any, weights: Array, factor: Any) -> None:
         self.weights = weights
-        self.refined = False
-        self._factor = factor
-        self._accurate = False
-        ratio = 0.0
-        if not accurate:
-            values, V = eigh(scaled(C, weights), overwrite=True)
-            ratio = float(values[0]) / float(values[-1])
-            self._accurate = ratio > _INACCURATE
-        if ratio > _UNUSABLE:
-            self._set(values**0.5, V)
-        else:
-            self.refine()
+        # The squares of the pivots of D C D lie between its eigenvalues.
+        pivots = diagonal(factor) * weights
+        few = bool(pivots.min() < _FEW_DIGITS**0.5 * pivots.max())
+        if not few:
+            values, self.V = eigh(scaled(C, weights), overwrite=True)
+            self.sigma = abs(values) ** 0.5
+            few = float(values[0]) < _FEW_DIGITS * float(values[-1])
+        if few:
+            self.sigma, self.V = right_singular(factor.T * to_device(weights, factor))
+        self.trace = float(library(self.V).sum(self.sigma))
+        self.diagonal: Array = np.asarray(to_host((self.V * self.V) @ self.sigma))
+        self.fidelity: Array = self.diagonal / weights
 
-    def refine(self) -> None:
-        """Take the singular values of a factor where eigenvalues of D C D have too few digits."""
-        if not self._accurate:
-            self._accurate = self.refined = True
-            self._set(*right_singular(self._factor.T * to_device(self.weights, self._factor)))
-
-    def _set(self, sigma: Any, V: Any) -> None:
-        self.sigma, self.V = sigma, V
-        self.trace = float(library(V).sum(sigma))
-        self.diagonal: Array = np.asarray(to_host((V * V) @ sigma))
-        self.fidelity: Array = self.diagonal / self.weights
-        self._spread: Any = None
-        self._laplacian: Any = None
-
-    @property
+    @cached_property
     def spread(self) -> Any:
         """``(σ_a - σ_b)² / (2 (σ_a + σ_b))``: the curvature of the trace in the eigenbasis."""
-        if self._spread is None:
-            s = self.sigma
-            spread = s[:, None] - s[None, :]
-            spread *= spread
-            sums = s[:, None] + s[None, :]
-            sums *= 2.0
-            spread /= sums
-            self._spread = spread
-        return self._spread
+        difference = self.sigma[:, None] - self.sigma[None, :]
+        total = self.sigma[:, None] + self.sigma[None, :]
+        return 0.5 * difference * difference / total
 
     def curvature(self, d: Array) -> Array:
         """Apply ``D (∇² tr S) D``, the Hessian in relative changes ``d = dλ/λ``, to ``d``.
@@ -290,25 +233,19 @@ class WeightedRoot:
         trapezoidal rule in log t needs few nodes and keeps the relative error in all directions,
         the flat ones included.
         """
-        if self._laplacian is None:
-            sigma = np.asarray(to_host(self.sigma))
-            first = np.log(max(sigma.min(), 1e-20 * sigma.max())) - _MARGIN
-            last = np.log(sigma.max()) + _MARGIN
-            nodes = int(np.ceil((last - first) / _STEP)) + 1
-            logs, step = np.linspace(first, last, nodes, retstep=True)
-            edges: Any = 0.0
-            for t in np.exp(logs):
-                half = self.V * to_device(sigma / np.hypot(sigma, t), self.V)
-                part = half @ half.T
-                part *= part
-                part *= float(4 / np.pi * step * t)
-                edges = edges + part
-            self._laplacian = plus_diagonal(-edges, column_sums(edges))
-        return self._laplacian
-
-    def take_laplacian(self, near: WeightedRoot) -> None:
-        """Use the Laplacian at weights nearby, which is as good a preconditioner."""
-        self._laplacian = near.laplacian()
+        sigma = np.asarray(to_host(self.sigma))
+        first = np.log(max(sigma.min(), 1e-20 * sigma.max())) - _MARGIN
+        last = np.log(sigma.max()) + _MARGIN
+        nodes = int(np.ceil((last - first) / _STEP)) + 1
+        logs, step = np.linspace(first, last, nodes, retstep=True)
+        edges: Any = 0.0
+        for t in np.exp(logs):
+            half = self.V * to_device(sigma / np.hypot(sigma, t), self.V)
+            part = half @ half.T
+            part *= part
+            part *= float(4 / np.pi * step * t)
+            edges = edges + part
+        return plus_diagonal(-edges, column_sums(edges))
 
     def root(self) -> Any:
         """``S`` itself, symmetric to the last bit."""

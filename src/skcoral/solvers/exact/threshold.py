@@ -196,8 +196,8 @@ class _Simplex(Problem):
         self.idle = np.zeros(C.shape[0], dtype=bool)
         self.kept = np.zeros(0)
 
-    def merit(self, root: WeightedRoot) -> tuple[float, Array]:
-        return root.trace, root.diagonal - root.trace * root.weights
+    def gradient(self, root: WeightedRoot) -> Array:
+        return root.diagonal - root.trace * root.weights
 
     def residual(self, root: WeightedRoot) -> float:
         return root.trace - float(root.fidelity.min())
@@ -218,11 +218,11 @@ class _Simplex(Problem):
         changes of λ and K the curvature there. Negative g, which vanish at the optimum, would cost
         definiteness.
         """
-        gradient, weights = self.merit(root)[1], root.weights
+        gradient, weights = self.gradient(root), root.weights
         accuracy = min(0.3, max(self.residual(root) / root.trace, 1e-4))
-        # Blocks with equal thresholds have no curvature between them: add a negligible one.
-        bend = 0.5 * np.maximum(gradient, 0.0) + 1e-11 * root.diagonal
-        d = NewtonSystem(root, bend, normal=weights).solve(gradient, accuracy)
+        bend = 0.5 * np.maximum(gradient, 0.0)
+        every = np.arange(len(weights))
+        d = NewtonSystem(root, bend, every, weights).solve(gradient, accuracy)
         small, tiny = (
             weights < part * weights.max() for part in (self.eject, self.eject * _COUPLED)
         )
