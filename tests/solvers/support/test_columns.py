@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from skcoral.exceptions import InfeasibleError
-from skcoral.solvers.support.bounded_columns import BoundedColumn
-from skcoral.solvers.support.bounded_columns import feasible_column as feasible
+from skcoral.solvers.support.bounded import BoundedColumn
+from skcoral.solvers.support.bounded import feasible_column as feasible
 
 NAMES = [f"x{j}" for j in range(20)]
 

@@ -92,7 +92,7 @@ def exactness(R: Any, support: Any) -> Exactness:
     >>> exactness(R, [(0, 1), (1, 2)]).verdict
     'possible'
     >>> exactness(R, [(0, 2)])
-    Exactness(impossible: x0 and x1 share no output, partial correlation 0.4472; D2 ≥ 0.359891)
+    Exactness(impossible: x0 and x1 share no output, partial correlation 0.4472; D2 ≥ 0.36)
     """
     problem = Problem.of(R)
     matrix, names = problem.sources.regular(), problem.sources.names
@@ -101,14 +101,11 @@ def exactness(R: Any, support: Any) -> Exactness:
     if factor is not None:
         T, order = factor
         return Exactness("possible", T, tuple(names[k] for k in order))
+    bound = frame_bound(feasible_set(matrix, mask, np.zeros(len(matrix))), tol=1e-6).value
     # A partial correlation is known up to a rounding that grows with the condition of R.
     doubt = _doubt(matrix)
     i, j, partial = _strongest_apart(matrix, mask)
-    # With a pair the verdict stands, and three digits of the bound are enough.
-    apart = abs(partial) > doubt
-    space = feasible_set(matrix, mask, np.zeros(len(matrix)))
-    bound = frame_bound(space, tol=1e-3 if apart else 1e-6).value
-    if apart:
+    if abs(partial) > doubt:
         bound = max(bound, partial**2 / (1.0 + partial**2))  # Proposition 10.2 (b)
         return Exactness("impossible", None, (), (names[i], names[j]), partial, bound)
     if bound > max(1e-9, doubt):
