@@ -9,11 +9,7 @@ import sklearn
 from sklearn.covariance import ShrunkCovariance
 
 from skcoral import CORAL
-from skcoral.exceptions import (
-    InvalidArgumentError,
-    InvalidTableError,
-    SingularCorrelationError,
-)
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError, SingularCorrelationError
 
 
 def text_columns(wine):
@@ -138,13 +134,26 @@ def test_numbers_in_any_container(wine):
 
 
 def test_a_failed_fit_leaves_nothing_fitted(wine):
-    coral = CORAL().fit(wine)
-    with pytest.raises(InvalidTableError):
-        coral.fit(wine.assign(flat=1.0))
-    with pytest.raises(sklearn.exceptions.NotFittedError):
-        coral.transform(wine)
+    def broken():
+        yield wine[:100]
+        raise ConnectionError("the line is dead")
+
+    flat = wine.assign(flat=1.0)
+    for table, error in (
+        (lambda: flat, InvalidTableError),
+        (lambda: iter([flat]), InvalidTableError),
+        (broken, ConnectionError),
+    ):
+        coral = CORAL().fit(wine)
+        with pytest.raises(error):
+            coral.fit(table())
+        with pytest.raises(sklearn.exceptions.NotFittedError):
+            coral.transform(wine)
+    with pytest.raises(InvalidTableError, match="sample_weight"):
+        coral.partial_fit(wine, sample_weight=[1.0])
     with pytest.raises(sklearn.exceptions.NotFittedError, match="T_"):
         _ = coral.T_
+    assert coral.partial_fit(wine).n_samples_seen_ == 178
 
 
 def test_singular_transformations_have_no_inverse(wine):

@@ -8,10 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skcoral import CORAL
 from skcoral.data.moments import Moments
-from skcoral.exceptions import (
-    InvalidArgumentError,
-    InvalidTableError,
-)
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 
 
 @pytest.mark.parametrize("batch", [1, 17, 178])
@@ -61,31 +58,6 @@ def test_too_few_rows_so_far(wine):
         coral.transform(wine)
     coral.partial_fit(wine[5:])
     assert coral.transform(wine).shape == wine.shape
-
-
-def test_a_refused_first_batch_leaves_nothing_fitted(wine):
-    coral = CORAL()
-    with pytest.raises(InvalidTableError, match="sample_weight"):
-        coral.partial_fit(wine, sample_weight=[1.0])
-    with pytest.raises(sklearn.exceptions.NotFittedError):
-        coral.transform(wine)
-    assert coral.partial_fit(wine).n_samples_seen_ == 178
-
-
-def test_a_stream_that_breaks_off_leaves_nothing_fitted(wine):
-    def broken():
-        yield wine[:100]
-        raise ConnectionError("the line is dead")
-
-    coral = CORAL()
-    with pytest.raises(ConnectionError):
-        coral.fit(broken())
-    with pytest.raises(sklearn.exceptions.NotFittedError):
-        coral.transform(wine)
-    with pytest.raises(InvalidTableError, match="constant"):
-        coral.fit(iter([wine.assign(flat=1.0)]))
-    with pytest.raises(sklearn.exceptions.NotFittedError):
-        coral.transform(wine)
 
 
 def test_batches_at_fault_are_located(wine):

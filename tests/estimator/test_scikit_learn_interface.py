@@ -18,9 +18,7 @@ from sklearn.pipeline import make_pipeline
 
 from skcoral import CORAL, decorrelate
 from skcoral.estimator.fitting import Fitting
-from skcoral.exceptions import (
-    InvalidTableError,
-)
+from skcoral.exceptions import InvalidTableError
 
 
 def test_score_on_new_rows_is_the_residual_there(wine):

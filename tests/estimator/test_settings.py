@@ -5,9 +5,7 @@ import pandas as pd
 import pytest
 
 from skcoral import CORAL
-from skcoral.exceptions import (
-    InvalidArgumentError,
-)
+from skcoral.exceptions import InvalidArgumentError
 
 
 def test_floors_by_name(wine):

@@ -13,11 +13,7 @@ from skcoral.certificates import certificate_text, parse_certificate
 from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
 from skcoral.data.moments import Moments
 from skcoral.data.wide import RowMoments
-from skcoral.exceptions import (
-    InvalidTableError,
-    LeastNormWarning,
-    SingularCorrelationWarning,
-)
+from skcoral.exceptions import InvalidTableError, LeastNormWarning, SingularCorrelationWarning
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skcoral.exceptions.SingularCorrelationWarning"),

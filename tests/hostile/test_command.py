@@ -14,11 +14,7 @@ import numpy as np
 import pytest
 
 from skcoral.core.limits import Limits, use
-from skcoral.exceptions import (
-    InvalidArgumentError,
-    InvalidTableError,
-    TooLargeError,
-)
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError, TooLargeError
 from skcoral.tables import open_table
 from skcoral.tables.writing import table_writer
 

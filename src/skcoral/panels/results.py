@@ -170,16 +170,15 @@ class Panel(Drawn):
 
 
 def window_columns(
-    windows: Windows, figures: dict[str, Any], names: tuple[str, ...]
+    windows: Windows, figures: dict[str, Any], names: tuple[str, ...], labels: Any
 ) -> dict[str, Any]:
-    """Columns with one figure per window."""
+    """Columns with one figure per window, and the label of the row that it begins with."""
     fidelity, used = figures["fidelity"], windows.ends - windows.starts
     solved = np.isfinite(fidelity).all(axis=1)
     lowest = np.where(solved, fidelity.min(axis=1, initial=np.inf), np.nan)
     at_lowest = fidelity <= lowest[:, None] + _ROUNDING
     return {
-        "first": windows.first,
-        "last": windows.last,
+        "first": labels[windows.first],
         "rows": used,
         "missing": windows.last - windows.first + 1 - used,
         **{name: figures[name] for name in ("status", *NUMBERS)},

@@ -182,9 +182,8 @@ def _panel(
     outputs, figures, warned = run(
         rows.values, complete, windows, solver, n_jobs=n_jobs, callback=callback
     )
-    columns = window_columns(windows, figures, names)
     labels = rows.labels[rows.order]
-    columns["first"], last = labels[windows.first], labels[columns.pop("last")]
+    columns, last = window_columns(windows, figures, names, labels), labels[windows.last]
     warn_about_windows(warned, columns, last)
     keys: dict[str, Any] = {
         name: [rows.groups[group][0][k] for group in windows.group]

@@ -37,13 +37,7 @@ class Rule:
 
 
 def rule(
-    window: Any,
-    p: int,
-    *,
-    expanding: bool = False,
-    step: int = 1,
-    lag: int = 0,
-    min_rows: int | None = None,
+    window: Any, p: int, *, expanding: bool, step: int, lag: int, min_rows: int | None
 ) -> Rule:
     """Validate the options, which are those of :func:`skcoral.panels.rolling`."""
     rows = span = None

@@ -70,7 +70,7 @@ class Dependence:
             counts = np.bincount((places[first] + np.arange(n) - first) % n, minlength=n)
         return np.repeat(np.arange(n), counts)
 
-    def folds(self, n_folds: int, seed: int = 0) -> Iterator[tuple[Index, Index]]:
+    def folds(self, n_folds: int) -> Iterator[tuple[Index, Index]]:
         """Rows fitted and rows left out: units at random, blocks in order of time."""
         units, n_units = self.units(), self.n_units
         k = min(n_folds, n_units)
@@ -78,7 +78,7 @@ class Dependence:
             part = np.arange(n_units) * k // n_units
         else:
             part = np.empty(n_units, dtype=np.intp)
-            part[np.random.default_rng(seed).permutation(n_units)] = np.arange(n_units) % k
+            part[np.random.default_rng(0).permutation(n_units)] = np.arange(n_units) % k
         for fold in range(k):
             left = part[units] == fold
             yield np.flatnonzero(~left), np.flatnonzero(left)

@@ -215,18 +215,14 @@ class Complete:
 
 
 def complete_rows(
-    table: Table,
-    names: Sequence[str],
-    *,
-    weights: str | None = None,
-    size: int = BATCH_ROWS,
+    table: Table, names: Sequence[str], *, weights: str | None = None
 ) -> Iterator[Complete]:
     """Go through the table and give the complete rows of the columns ``names`` as numbers.
 
     Cells of these columns that are no numbers were refused when the columns were chosen.
     """
     wanted = [*names, *([] if weights is None else [weights])]
-    for batch in table.batches(size):
+    for batch in table.batches():
         values = table.numbers_in(batch, wanted)
         usable: Any = ~np.isnan(values).any(axis=1)
         dropped = [int(batch.rows[i]) for i in np.flatnonzero(~usable).tolist()]
