@@ -20,7 +20,7 @@ from skcoral.exceptions import (
     SingularCorrelationError,
     SingularCorrelationWarning,
 )
-from skcoral.solvers.singular.lifted import lifted_dual
+from skcoral.solvers.singular.problem import FrameProblem
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skcoral.exceptions.SingularCorrelationWarning"),
@@ -190,7 +190,7 @@ def test_shrunk_problems_tend_to_the_lifted_bound_and_not_to_the_singular_proble
     R = totals.to_numpy()
     floors = np.full(7, 0.95)
     A = check_semidefinite(R).deficiency.factor
-    arrays, _, _ = lifted_dual(A, floors, "squared", None, tol=1e-9, max_iter=200)
+    arrays, _, _ = FrameProblem(A).lifted(floors)
     limit = tables.bound_of("tradeoff", arrays, A, floors)
     singular = decorrelate(R, 0.95)
     values = [decorrelate((1 - s) * R + s * np.eye(7), 0.95).objective for s in (1e-3, 1e-5, 1e-7)]

@@ -9,7 +9,6 @@ import pytest
 import conic
 from skcoral.solvers.singular.caps import descend_on_caps, on_caps, squares
 from skcoral.solvers.singular.dual import maximise_bound
-from skcoral.solvers.singular.lifted import lifted_dual
 from skcoral.solvers.singular.point import Curvature, frame_point
 from skcoral.solvers.singular.problem import FrameProblem
 from skcoral.solvers.singular.threshold import frame_threshold
@@ -103,7 +102,7 @@ def test_upper_end_of_the_threshold_is_the_relaxation(tables, kind, size, p):
 def test_lifted_bound_is_the_relaxation(tables, criterion, kind, size, p, floor):
     A = make(tables, kind, size, p)
     floors = np.full(p, floor)
-    arrays, _, _ = lifted_dual(A, floors, criterion, None, tol=1e-9, max_iter=200)
+    arrays, _, _ = FrameProblem(A, criterion).lifted(floors)
     bound = tables.bound_of("tradeoff", arrays, A, floors, criterion)
     assert bound == pytest.approx(lifted_relaxation(A, floors, criterion), abs=2e-6)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from skcoral.solvers.singular.caps import on_caps
-from skcoral.solvers.singular.pairs import criterion_of, descend_pairs, smoothed
+from skcoral.solvers.singular.pairs import criterion_of, lowest, smoothed
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -55,10 +55,10 @@ def test_descent_from_several_starts_keeps_to_the_caps_and_loses_nothing() -> No
     starts = on_caps(A, A + 0.3 * rng.normal(size=(5, 3, 6)), floors)
     before = [criterion_of(U, "worst") for U in starts]
     how: dict[str, Any] = {"bound": 0.0, "goal": 1e-8, "max_iter": 100}
-    U, _ = descend_pairs(A, starts, floors, "worst", None, **how)
+    U, _ = lowest(A, starts, floors, "worst", None, **how)
     assert criterion_of(U, "worst") < min(before)
     np.testing.assert_allclose((U * U).sum(axis=0), 1.0, atol=1e-14)
     assert ((A * U).sum(axis=0) >= floors - 1e-14).all()
     np.testing.assert_array_equal(U[:, 5], A[:, 5])
-    met = descend_pairs(A, starts, floors, "worst", None, **how | {"bound": min(before)})
+    met = lowest(A, starts, floors, "worst", None, **how | {"bound": min(before)})
     assert met[1] == 0  # the bound is met from the beginning

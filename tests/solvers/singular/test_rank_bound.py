@@ -14,7 +14,7 @@ from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.rank import largest_squares
 from skcoral.certificates import check
 from skcoral.solvers.singular import rank_bound
-from skcoral.solvers.singular.lifted import lifted_dual
+from skcoral.solvers.singular.problem import FrameProblem
 from skcoral.solvers.singular.rank_bound import LargestSquares, RankBound, occupations
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -78,7 +78,7 @@ def test_the_bound_contains_those_of_the_trade_off_and_of_the_rank_alone(tables)
     """(★) is (★r) with all squares counted; λ = 0 and S = (p/r) I leave (p²/r - p)/2."""
     A = tables.factor_of(tables.sums(60, 6, 2, 1))
     floors = np.full(6, 0.97)
-    arrays, _, _ = lifted_dual(A, floors, "squared", None, tol=1e-9, max_iter=200)
+    arrays, _, _ = FrameProblem(A).lifted(floors)
     below = tables.bound_of("tradeoff", arrays, A, floors)
     assert best_bound(A, floors).value >= below - 1e-8
     wide = tables.factor_of(tables.noise(4, 7, 1))

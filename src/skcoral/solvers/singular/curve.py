@@ -14,7 +14,7 @@ from skcoral.core.results import Frontier
 from skcoral.core.solution import Budget, Solution
 from skcoral.exceptions import InfeasibleError
 from skcoral.solvers.singular.pairs import criterion_of
-from skcoral.solvers.singular.problem import Answer, FrameProblem
+from skcoral.solvers.singular.problem import NEAR, Answer, FrameProblem
 from skcoral.solvers.singular.solver import frame_problem, solution_of
 from skcoral.solvers.singular.threshold import frame_threshold
 
@@ -140,8 +140,9 @@ class _Budget:
                 break
             share = np.clip(below / (below - above), 0.1, 0.9)
             floor = low + share * (high - low)
-            floors = np.full(self.problem.A.shape[1], floor)
-            near = self._reported(self.problem.follow(floors, near, closely=closely))
+            moved = Answer(self.problem, np.full(self.problem.A.shape[1], floor))
+            moved.descend(near.outputs[None], widest=NEAR if closely else np.inf)
+            near = self._reported(moved)
             if self.allows(near):
                 inside, low = near, floor
             else:

@@ -1,7 +1,8 @@
-"""The best lower bound of the frame form: maximise q(N) over N ⪰ 0 by an interior-point method.
+"""The least sum of squared correlations of p outputs in r < p dimensions, with its dual point.
 
-Newton's method for ``q(N) + τ log det N`` with τ → 0. At a maximum with N ≻ 0 the minimisers
-``u_j`` solve the problem itself; where N becomes singular (low floors) only the bound is kept.
+The lower bound q(N) is maximised over N ⪰ 0 by an interior-point method: Newton's method for
+``q(N) + τ log det N`` with τ → 0. At a maximum with N ≻ 0 the minimisers ``u_j`` solve the problem
+itself; where N becomes singular (low floors) outputs are found by descent towards the bound.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from skcoral.core.arrays import (
 )
 from skcoral.core.linalg import conjugate_gradient
 from skcoral.core.lowrank import welch
+from skcoral.core.problem import Callback
+from skcoral.solvers.singular.caps import descend_one, on_caps, squares
 from skcoral.solvers.singular.point import Curvature, FramePoint, frame_point
 
 _SHRINK = 0.03  # of τ, once the point is centred
@@ -33,6 +36,8 @@ _LAST = 1e-4  # the same before the maximisation ends: flat directions hide in a
 _INNER = 100  # of their steps at most
 _LIFT = 5e7  # κ of floors of one, relative to the spread of N in their direction
 _SHIFTED = 1e-6  # share of the least eigenvalue of N that a shift leaves
+_FIRST = 60  # gradients that are spent on the bound of the rank before the dual is asked
+_GRADIENTS = 5e9  # r²p of the gradients once the dual has spoken
 
 
 @dataclass(frozen=True)
@@ -182,3 +187,55 @@ def _newton_step(now: FrameDual, rtol: float) -> tuple[Any, float]:
         max_iter=_INNER,
     )
     return V, inner(force, V)
+
+
+def least_squares(
+    A: Any,
+    floors: Array,
+    *,
+    tol: float,
+    max_iter: int,
+    callback: Callback | None = None,
+    start: Any = None,
+) -> tuple[Any, FrameDual | None, int]:
+    """Outputs, the dual point of (★★), and the number of steps.
+
+    The dual point is None where the outputs attain the bound of the rank. ``start`` are outputs of
+    a neighbouring problem.
+    """
+    r, p = A.shape
+    least, goal = welch(p, r), min(tol, 1e-3)
+    # 1. Gradients, as long as they promise to reach the bound of the rank.
+    U, value, steps = descend_one(
+        A,
+        on_caps(A, A if start is None else start, floors),
+        floors,
+        bound=least,
+        goal=0.1 * goal,
+        max_iter=_FIRST,
+        patience=8,
+        enough=lambda v: v - least,
+    )
+    if callback is not None:
+        callback(steps, value, least)
+    if value - least <= goal * max(1.0, value):
+        return U, None, steps
+
+    def allowed(dual: FrameDual) -> float:
+        nonlocal U, value
+        candidate = on_caps(dual.point.B, dual.point.U, floors)
+        reached = squares(candidate)
+        if reached < value:
+            U, value = dual.Q @ candidate, reached
+        if callback is not None:
+            callback(steps + dual.n_iter, value, dual.bound)
+        unit = max(1.0, value)
+        return np.inf if value - dual.bound <= 0.1 * goal * unit else 0.3 * goal * unit
+
+    # 2. Maximise (★★) over N, and lower the outputs to it.
+    dual = maximise_bound(A, floors, allowed=allowed, max_iter=max_iter)
+    if allowed(dual) < np.inf:
+        later = int(np.clip(_GRADIENTS / (r * r * p), 200, 2000))
+        U, _, more = descend_one(A, U, floors, bound=dual.bound, goal=0.5 * goal, max_iter=later)
+        steps += more
+    return U, dual, steps + dual.n_iter

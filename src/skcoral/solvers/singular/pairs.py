@@ -1,7 +1,7 @@
-"""Descend on the caps for the other criteria: worst pair, absolute sum, weighted squares.
+"""Descend on the caps from many places at once, by any criterion over the pairs of outputs.
 
 The worst pair and the absolute sum are smoothed, by the logarithm of a sum of exponentials and by
-``√(g² + ε²)``, with the smoothing taken back in stages; the best point is kept by its true value.
+``√(g² + ε²)``, with the smoothing taken back in stages; the best point is chosen by its true value.
 Outputs may be stacked.
 """
 
@@ -15,8 +15,9 @@ from skcoral.core.arrays import Array, Index
 from skcoral.core.criteria import Criterion
 from skcoral.core.linalg import blocks_of
 from skcoral.core.lowrank import FactoredCorrelation
-from skcoral.solvers.singular.caps import descend_on_caps
+from skcoral.solvers.singular.caps import descend_on_caps, squares_and_gradients
 
+_STAGES = ((1.0, 150, 6), (1.0, 1500, 1))  # gradients for plain squares, and points left after
 _PATIENCE = 25  # steps after which progress is looked at
 _WIDTHS = (1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6)  # relative to the value
 _GAIN = 1e-6  # progress in these steps, relative to the value, that counts as none
@@ -37,7 +38,7 @@ def criterion_of(U: Array, criterion: Criterion, pair_weights: Array | None = No
     return worst if criterion == "worst" else total
 
 
-def descend_pairs(
+def lowest(
     A: Array,
     starts: Array,
     floors: Array,
@@ -56,31 +57,35 @@ def descend_pairs(
     """
     best, used = starts, 0
     values = smoothed(starts, None, criterion, pair_weights, 1.0)[2]
-    widths = (1.0,) if criterion == "squared" else (w for w in _WIDTHS if w <= widest)
-    for stage in widths:
+    plain = criterion == "squared" and pair_weights is None
+    if plain:  # roughly from all places, then from the best of them
+        stages = _STAGES
+    else:  # half of the points are left behind at each width of the smoothing
+        widths = [1.0] if criterion == "squared" else [w for w in _WIDTHS if w <= widest]
+        stages = tuple(
+            (w, max_iter, max(_FOLLOWED, len(starts) >> k + 1)) for k, w in enumerate(widths)
+        )
+    for relative, most, count in stages:
         least = float(values.min())
         if least - bound <= goal * max(1.0, least):
             break
-        width = stage * max(least, 1e-12)
-        gain = max(_GAIN, _ROUGH * stage) if criterion == "worst" else _GAIN
-        smooth = partial(smoothed, criterion=criterion, pair_weights=pair_weights, width=width)
-        steepest = np.linalg.norm(smooth(best, None)[1], axis=1).max(axis=1)
-        points, values, count = descend_on_caps(
-            A,
-            best,
-            floors,
-            smooth,
-            bound=bound,
-            goal=goal,
-            max_iter=max_iter,
-            step=0.1 / np.maximum(steepest, 1e-12),
-            patience=_PATIENCE,
-            enough=partial(np.multiply, gain),
+        smooth, how = squares_and_gradients, {}
+        if not plain:
+            width = relative * max(least, 1e-12)
+            smooth = partial(smoothed, criterion=criterion, pair_weights=pair_weights, width=width)
+            steepest = np.linalg.norm(smooth(best, None)[1], axis=1).max(axis=1)
+            gain = max(_GAIN, _ROUGH * relative) if criterion == "worst" else _GAIN
+            how = {
+                "step": 0.1 / np.maximum(steepest, 1e-12),
+                "patience": _PATIENCE,
+                "enough": partial(np.multiply, gain),
+            }
+        points, values, steps = descend_on_caps(
+            A, best, floors, smooth, bound=bound, goal=goal, max_iter=most, **how
         )
-        # half of the points are left behind at each width
-        kept = np.argsort(values, kind="stable")[: max(_FOLLOWED, len(values) // 2)]
-        best, values = np.stack(points)[kept], values[kept]
-        used += count
+        order = np.argsort(values, kind="stable")[:count]
+        best, values = np.stack(points)[order], values[order]
+        used += steps
     return best[int(values.argmin())], used
 
 

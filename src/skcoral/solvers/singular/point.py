@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skcoral.core.arrays import (
     Array,
@@ -89,69 +88,38 @@ def _norm_roots(
 ) -> tuple[Array, Any, Array]:
     """The κ_j with ``‖u_j‖² = 1 - τ/κ_j``, then ``1/(n + κ)`` and ``a_jᵀ(N+κ_jI)⁻¹a_j``.
 
-    With weights ``b_a²`` the values ``e_a = 1/(n_a + κ)`` have mean m and standard deviation s, and
-    the equation says ``√(1 - ρ² - τ/κ) m/s = ρ``: m/s is increasing and nearly linear in κ, so that
-    Newton's method takes a few steps, also for floors next to one. Without a barrier κ is zero
-    where the norm is below one already.
+    With weights ``b_a²`` the values ``e_a = 1/(n_a + κ)`` have mean m and variance v, and the
+    equation says ``g(κ) = ρ²v/m² + τ/κ = 1 - ρ²``. ``1/m`` is κ plus a constant, less
+    ``∫dσ(x)/(x + κ)`` for a measure σ, so that ``v/m² = ∫dσ(x)/(x + κ)²``: ``1/√g`` is a power mean
+    of concave functions of κ, and concave. Newton's method on it comes from below, after one step
+    at the latest, and never passes the root. Without a barrier κ is zero where the norm is below
+    one already.
     """
     live = (floors > 0.0) & (floors < 1.0)
     rho = np.where(live, floors, 0.5)
-    low = np.where(live, barrier / ((1.0 - rho) * (1.0 + rho)), barrier)
-    kappa = 2.0 * low if start is None else np.maximum(start, 1.0000001 * low)
-    kappa = np.where(live, kappa, low)
-    high = np.full_like(low, np.inf)
-    W, rows, moving = B * B, to_device(n[:, None], B), live
+    rest = (1.0 - rho) * (1.0 + rho)
+    low = np.where(live, barrier / rest, barrier)
+    kappa = low if start is None else np.where(live, np.maximum(start, low), low)
+    W, rows, moving, rose = B * B, to_device(n[:, None], B), live, np.zeros_like(live)
     for _ in range(_ROOT_STEPS):
+        E = 1.0 / (rows + to_device(kappa[None, :], B))
+        WE = W * E
+        m = column_sums(WE)
         if not moving.any():
             break
-        new, low, high, done = _root_step(W, rows, kappa, rho, low, high, barrier, float(n.max()))
-        moving = moving & ~done
+        spread, WE2 = E - to_device(m[None, :], B), WE * E
+        v, used = column_dots(W * spread, spread), barrier / np.maximum(kappa, 1e-300)
+        g = rho**2 * v / m**2 + used
+        # derivatives by κ: m' = -Σ w e², v' = -2 Σ w e² (e - m)
+        fall = column_dots(WE2, spread) - v * column_sums(WE2) / m
+        fall = 2.0 * rho**2 * fall / m**2 + used / np.maximum(kappa, 1e-300)
+        move = 2.0 * g * (np.sqrt(g / rest) - 1.0) / np.maximum(fall, 1e-300)
+        new = np.maximum(kappa + move, low)
+        # rounding alone leads down again
+        moving = moving & ~(rose & (new < kappa)) & (np.abs(new - kappa) > _ROOT_TOL * kappa)
+        rose = new > kappa
         kappa = np.where(moving, new, kappa)
-    E = 1.0 / (rows + to_device(kappa[None, :], B))
-    return kappa, E, column_sums(W * E)
-
-
-def _root_step(
-    W: Any,
-    rows: Any,
-    kappa: Array,
-    rho: Array,
-    low: Array,
-    high: Array,
-    barrier: float,
-    scale: float,
-) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
-    """One safeguarded Newton step: the next κ, the bracket, and which columns are done."""
-    rest = (1.0 - rho) * (1.0 + rho)
-    E = 1.0 / (rows + to_device(kappa[None, :], W))
-    WE = W * E
-    m = column_sums(WE)
-    spread = E - to_device(m[None, :], W)
-    v = np.maximum(column_dots(W * spread, spread), (1e-14 * m) ** 2)
-    # derivatives by κ: m' = -Σ w e², v' = -2 Σ w e² (e - m)
-    E2 = WE * E
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        used = barrier / kappa if barrier > 0.0 else np.zeros_like(kappa)
-        root = np.sqrt(np.maximum(rest - used, 0.0))
-        ratio = m / np.sqrt(v)
-        value = root * ratio - rho
-        growth = column_dots(E2, spread) / v - column_sums(E2) / m  # of log(m/s)
-        move = -value / (0.5 * used / kappa * ratio / root + root * ratio * growth)
-        # where the barrier is most of it, κ (1 - ‖u‖²) = τ is the equation that is nearly linear
-        slack = rest - (rho / ratio) ** 2
-        linear = -(kappa * slack - barrier) / (slack + 2.0 * kappa * growth * (rho / ratio) ** 2)
-        move = np.where(used > 0.1 * rest, linear, move)
-    above = value >= 0.0
-    low = np.where(above, low, np.maximum(low, kappa))
-    high = np.where(above, np.minimum(high, kappa), high)
-    done = (np.abs(value) <= _ROOT_TOL * rho) | (high <= low)
-    new = kappa + move
-    middle = np.where(np.isfinite(high), 0.5 * (low + high), 2.0 * kappa + scale)
-    if barrier == 0.0:
-        middle = np.where((new <= 0.0) & (low == 0.0), 0.0, middle)
-    new = np.where(np.isfinite(new) & (new > low) & (new < high), new, middle)
-    done |= np.abs(new - kappa) <= _ROOT_TOL * np.abs(kappa)
-    return new, low, high, done
+    return kappa, E, m
 
 
 class Curvature:

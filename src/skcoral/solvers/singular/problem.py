@@ -10,25 +10,30 @@ import numpy as np
 
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.rank import DualBound, factor_bound
-from skcoral.core.arrays import Array, column_dots, to_device, to_host
+from skcoral.core.arrays import Array, cholesky_or_none, column_dots, to_device, to_host
 from skcoral.core.criteria import Criterion
-from skcoral.core.problem import Callback
-from skcoral.core.solution import Certificate
+from skcoral.core.problem import Callback, Settings
+from skcoral.core.solution import Certificate, Solution
 from skcoral.core.tolerances import OPTIMAL_GAP
 from skcoral.exceptions import CertificateError
+from skcoral.solvers.exact import solve_exact
 from skcoral.solvers.singular.caps import on_caps, squares
-from skcoral.solvers.singular.lifted import lifted_dual
-from skcoral.solvers.singular.pairs import criterion_of, descend_pairs
+from skcoral.solvers.singular.dual import least_squares
+from skcoral.solvers.singular.pairs import criterion_of, lowest
 from skcoral.solvers.singular.rank_bound import RankBound, RankPoint, multipliers_of_outputs
-from skcoral.solvers.singular.squares import least_squares, lowest
+from skcoral.solvers.tradeoff.search import solve_floors
 
 STARTS = 12  # from other places, where the gap stays open; with 24 as many tables end higher
 _RANK_LIMIT = 150  # variables for which (★r) is maximised
 _LIFTED_LIMIT = 300  # variables for which (★) is tried
+# Towards the identity, for the search of (★) only: where R has null directions that H shares
+# (duplicates) the bound loses the root of it; the larger one is for tables with few rows, some of
+# which have no digits left at the smaller one.
+_SHRUNK = (1e-14, 1e-8)
 _PAIRS_LIMIT = 3000  # variables for which pairs are looked at one by one
 _FURTHER = 3e4  # rp² of all further starts for the other criteria together
 _GRADIENTS = 2e9  # rp² of the gradients of one stage of smoothing, within 20 and 300 of these
-_NEAR = 0.03  # width of the smoothing for starts near the best outputs
+NEAR = 0.03  # width of the smoothing for starts near the best outputs
 _HIDDEN = 0.05  # of an open gap, how accurately it is known; twice this shows in the median gap
 _EFFORT = 3e5  # r²p of all starts around the sources together
 _ROOM = 1e-15  # above the floors, for the rounding of what is computed from the outputs
@@ -96,40 +101,17 @@ class FrameProblem:
             if not answer.certified:
                 self._look_around(answer)
         elif self.pair_weights is None or self.pair_weights.any():
-            if p <= _LIFTED_LIMIT and not answer.certified:
-                self._lift(answer)
+            lifted = None if p > _LIFTED_LIMIT or answer.certified else self.lifted(floors)
+            if lifted is not None:
+                arrays, suggested, steps = lifted
+                answer.offer(to_device(suggested, self.A))
+                answer.prove("tradeoff", arrays)
+                answer.n_iter += steps
             if p <= _PAIRS_LIMIT and not answer.certified:
                 self._descend(answer)
         if callback is not None:
             callback(answer.n_iter, answer.objective, answer.lower_bound)
         return answer
-
-    def follow(self, floors: Array, near: Answer, *, closely: bool) -> Answer:
-        """Descend for other floors from the outputs of ``near`` alone, and prove nothing.
-
-        ``closely``: by little smoothing, which leads away from outputs of nearly the same floors.
-        """
-        answer = Answer(self, floors)
-        answer.descend(near.outputs[None], widest=_NEAR if closely else np.inf)
-        return answer
-
-    def lowered(self, starts: Array, floors: Array, bound: float, widest: float) -> tuple[Any, int]:
-        """The best outputs by descent from feasible starts, and the number of steps."""
-        if self._plain:
-            U, steps = lowest(self.host, starts, floors, bound=bound, goal=0.1 * self.tol)
-        else:
-            U, steps = descend_pairs(
-                self.host,
-                starts,
-                floors,
-                self.criterion,
-                self.pair_weights,
-                bound=bound,
-                goal=0.1 * OPTIMAL_GAP,
-                max_iter=int(np.clip(_GRADIENTS / self._work, 20, 300)),
-                widest=widest,
-            )
-        return to_device(U, self.A), steps
 
     @property
     def further(self) -> int:
@@ -142,15 +124,30 @@ class FrameProblem:
         r, p = self.A.shape
         return int(r * p * p)
 
-    def _lift(self, answer: Answer) -> None:
-        """Try the bound (★) and the outputs that its dual point suggests."""
-        given = self.host, answer.floors, self.criterion, self.pair_weights
-        lifted = lifted_dual(*given, tol=self.tol, max_iter=self.max_iter, dropped=self.dropped)
-        if lifted is not None:
-            arrays, suggested, steps = lifted
-            answer.offer(to_device(suggested, self.A))
-            answer.prove("tradeoff", arrays)
-            answer.n_iter += steps
+    def lifted(self, floors: Array) -> tuple[dict[str, Array], Array, int] | None:
+        """A dual point of (★), valid for every R, outputs that it suggests, and the steps.
+
+        (★) lets outputs leave the span of the sources; it is tight at high floors. The dual point
+        is found for a matrix that is shrunk a little, where the solver of the trade-off works, but
+        no less than by the variance ``dropped`` with small eigenvalues. None where none is found.
+        """
+        names = tuple(f"x{j}" for j in range(self.A.shape[1]))
+        how = {"tol": self.tol, "max_iter": self.max_iter}
+        settings = Settings(names, self.criterion, self.pair_weights, **how)
+        for shrunk in _SHRUNK:
+            R = (1.0 - max(shrunk, self.dropped)) * (self.host.T @ self.host)
+            np.fill_diagonal(R, 1.0)
+            try:
+                refused = solve_exact(R, floors, settings)
+                if isinstance(refused, Solution):  # nothing that (★) could exclude
+                    continue
+                solved = solve_floors(R, floors, settings, refused=[refused], bound_only=True)
+            except (ArithmeticError, ValueError, RuntimeError):  # no digits left
+                continue
+            if cholesky_or_none(solved.H) is not None:
+                arrays = {"multipliers": solved.lam, "H": solved.H}
+                return arrays, self.host @ solved.T, solved.n_iter
+        return None
 
     def _look_around(self, answer: Answer) -> None:
         """Maximise (★r), and look for other local minima, from a fixed seed.
@@ -194,7 +191,7 @@ class FrameProblem:
         for widest, size, count in (
             (np.inf, 0.0, 0),
             (np.inf, 1.0, 4 * further),
-            (_NEAR, 0.4, further),
+            (NEAR, 0.4, further),
         ):
             U = answer.outputs[None]
             moved = rng.normal(size=(count, *A.shape)) * np.sqrt((1.0 - floors) / len(A))
@@ -254,11 +251,23 @@ class Answer:
             self.U, self.objective = U, value
 
     def descend(self, starts: Array, *, bound: float = 0.0, widest: float = np.inf) -> None:
-        """Offer the best outputs that descent finds from starts; none are below ``bound``."""
-        starts = on_caps(self.problem.host, starts, self.floors)
-        bound = max(bound, self.lower_bound)
-        U, steps = self.problem.lowered(starts, self.floors, bound, widest)
-        self.offer(U)
+        """Offer the best outputs that descent finds from starts; none are below ``bound``.
+
+        The smoothing of the other criteria leads away from the starts, unless it is made narrow.
+        """
+        problem, bound = self.problem, max(bound, self.lower_bound)
+        U, steps = lowest(
+            problem.host,
+            on_caps(problem.host, starts, self.floors),
+            self.floors,
+            problem.criterion,
+            problem.pair_weights,
+            bound=bound,
+            goal=0.1 * (problem.tol if problem._plain else OPTIMAL_GAP),
+            max_iter=int(np.clip(_GRADIENTS / problem._work, 20, 300)),
+            widest=widest,
+        )
+        self.offer(to_device(U, problem.A))
         self.n_iter += steps
 
     def prove(self, kind: str, arrays: dict[str, Array]) -> None:
