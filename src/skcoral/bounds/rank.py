@@ -43,7 +43,7 @@ _DECADES = range(1, 13)  # below the least diagonal entry of H, where its eigenv
 def rank_bound(
     arrays: Mapping[str, Array], rho_min: Array, A: Array, arithmetic: Arithmetic
 ) -> Enclosure:
-    """Lower bound of D2 that a certificate of kind "rank" proves, with H whole or as factors."""
+    """Lower bound of D2 that a certificate of kind "rank" proves, with H or its factors."""
     if "V" in arrays:
         return _factored(arrays, rho_min, A, arithmetic)
     r, p = A.shape
@@ -63,7 +63,7 @@ def largest_squares(S: Array, r: int, arithmetic: Arithmetic) -> Enclosure:
     """
     p = len(S)
     product = arithmetic.enclosed(S, S)
-    whole = product.diagonal().total()
+    squared = product.diagonal().total()
     values, Q = np.linalg.eigh(S)
     squares = values * values
     eta = float(np.sort(squares)[-r])
@@ -77,7 +77,7 @@ def largest_squares(S: Array, r: int, arithmetic: Arithmetic) -> Enclosure:
         "the least squares of the matrix of the rank cannot be proved.",
     )
     least = exactly(eta - shift) * float(p - r) - P.diagonal().total()
-    return whole - least.at_least(0.0)
+    return squared - least.at_least(0.0)
 
 
 def _factored(
@@ -110,16 +110,16 @@ def _definite(kappa: Array, V: Array, arithmetic: Arithmetic) -> Definite | None
     J, P = np.split(np.argsort(kappa), [len(V)])
     if not (kappa[P] > 0).all():
         return None
-    own, scaled = V[:, J], V[:, P] / np.sqrt(kappa[P])
-    Y = np.linalg.solve(np.eye(len(V)) + scaled @ scaled.T, own)
-    middle = own.T @ Y + np.diag(kappa[J])
+    V_J, scaled = V[:, J], V[:, P] / np.sqrt(kappa[P])
+    Y = np.linalg.solve(np.eye(len(V)) + scaled @ scaled.T, V_J)
+    middle = V_J.T @ Y + np.diag(kappa[J])
     if not np.isfinite(Y).all() or not np.linalg.eigvalsh(middle + middle.T)[0] > 0:
         return None
     rows = arithmetic.enclosed(V[:, P].T, np.asarray(Y)) / exactly(kappa[P, None]).sqrt()
     near, radius = rows.spread()
     off = np.linalg.norm(radius, axis=0)
     far = np.linalg.norm(near, axis=0) + off
-    left, right = np.vstack([Y, own, Y, near]), np.vstack([own, Y, -Y, -near])
+    left, right = np.vstack([Y, V_J, Y, near]), np.vstack([V_J, Y, -Y, -near])
     K = arithmetic.enclosed(left.T, right, minus=-np.diag(kappa[J]))
     middle, radius = K.spread(symmetric=True)
     doubt = (np.outer(far, off) + np.outer(off, far)) * WIDER

@@ -174,6 +174,6 @@ def test_largest_squares_are_enclosed(r):
     S = (Q * values) @ Q.T
     S = 0.5 * (S + S.T)
     expected = np.sort(values**2)[-r:].sum()
-    found = largest_squares(S, r, Floats())
-    assert found.lower - 1e-9 <= expected <= found.upper + 1e-14
-    assert found.upper - found.lower <= 1e-9
+    enclosed = largest_squares(S, r, Floats())
+    assert enclosed.lower - 1e-9 <= expected <= enclosed.upper + 1e-14
+    assert enclosed.upper - enclosed.lower <= 1e-9

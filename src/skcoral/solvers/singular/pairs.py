@@ -8,6 +8,7 @@ Outputs may be stacked.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +16,10 @@ from skcoral.core.arrays import Array, Index
 from skcoral.core.criteria import Criterion
 from skcoral.core.linalg import blocks_of
 from skcoral.core.lowrank import FactoredCorrelation
+from skcoral.solvers.descent import Smooth
 from skcoral.solvers.singular.caps import descend_on_caps, squares_and_gradients
 
-_STAGES = ((1.0, 150, 6), (1.0, 1500, 1))  # gradients for plain squares, and points left after
+_STAGES = [(1.0, 150, 6), (1.0, 1500, 1)]  # gradients for plain squares, and points left after
 _PATIENCE = 25  # steps after which progress is looked at
 _WIDTHS = (1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6)  # relative to the value
 _GAIN = 1e-6  # progress in these steps, relative to the value, that counts as none
@@ -55,25 +57,29 @@ def lowest(
     The smoothing begins with the width ``widest`` at most. The search ends where ``bound`` is met
     up to ``goal``, relative to ``max(1, value)``.
     """
-    best, used = starts, 0
-    values = smoothed(starts, None, criterion, pair_weights, 1.0)[2]
     plain = criterion == "squared" and pair_weights is None
-    if plain:  # roughly from all places, then from the best of them
-        stages = _STAGES
-    else:  # half of the points are left behind at each width of the smoothing
+
+    def smooth(width: float) -> Smooth:
+        if plain:  # no p × p array is formed
+            return squares_and_gradients
+        return partial(smoothed, criterion=criterion, pair_weights=pair_weights, width=width)
+
+    best, used, everyone = starts, 0, np.arange(len(starts))
+    values = smooth(1.0)(starts, everyone)[2]
+    # roughly from all places, then from the best of them
+    stages = _STAGES
+    if not plain:  # half of the points are left behind at each width of the smoothing
         widths = [1.0] if criterion == "squared" else [w for w in _WIDTHS if w <= widest]
-        stages = tuple(
-            (w, max_iter, max(_FOLLOWED, len(starts) >> k + 1)) for k, w in enumerate(widths)
-        )
+        counts = (max(_FOLLOWED, len(starts) >> k) for k in range(1, len(widths) + 1))
+        stages = [(w, max_iter, count) for w, count in zip(widths, counts, strict=True)]
     for relative, most, count in stages:
         least = float(values.min())
         if least - bound <= goal * max(1.0, least):
             break
-        smooth, how = squares_and_gradients, {}
+        at_width = smooth(relative * max(least, 1e-12))
+        how: dict[str, Any] = {}
         if not plain:
-            width = relative * max(least, 1e-12)
-            smooth = partial(smoothed, criterion=criterion, pair_weights=pair_weights, width=width)
-            steepest = np.linalg.norm(smooth(best, None)[1], axis=1).max(axis=1)
+            steepest = np.linalg.norm(at_width(best, everyone)[1], axis=1).max(axis=1)
             gain = max(_GAIN, _ROUGH * relative) if criterion == "worst" else _GAIN
             how = {
                 "step": 0.1 / np.maximum(steepest, 1e-12),
@@ -81,7 +87,7 @@ def lowest(
                 "enough": partial(np.multiply, gain),
             }
         points, values, steps = descend_on_caps(
-            A, best, floors, smooth, bound=bound, goal=goal, max_iter=most, **how
+            A, best, floors, at_width, bound=bound, goal=goal, max_iter=most, **how
         )
         order = np.argsort(values, kind="stable")[:count]
         best, values = np.stack(points)[order], values[order]

@@ -29,7 +29,6 @@ from skcoral.core.arrays import (
 
 _ROOT_STEPS = 60  # of Newton's method for κ; it takes three to six
 _ROOT_TOL = 1e-12
-_SINGLE = 1e5  # entries of U from which products with the second derivative are in float32
 
 
 @dataclass(frozen=True)
@@ -140,25 +139,19 @@ class Curvature:
         spread = E - to_device(mean[None, :], U)
         self._C = U * spread
         size = lam * column_dots(point.B * self._C, spread)  # Σ C²/e, where u/e = λb
-        held = live & (point.kappa > 0.0)
-        soft = 0.5 * point.barrier / np.where(held, point.kappa, 1.0) ** 2
-        size = np.where(held, size + soft, 0.0)
+        on_sphere = live & (point.kappa > 0.0)
+        soft = 0.5 * point.barrier / np.where(on_sphere, point.kappa, 1.0) ** 2
+        size = np.where(on_sphere, size + soft, 0.0)
         self._inverse_floor = np.where(live, 1.0 / floor, 0.0)
         self._inverse_norm = np.where(size > 0.0, 1.0 / np.where(size > 0.0, size, 1.0), 0.0)
         square = U * U
         cross = E @ square.T
         self._barrier = to_device(tau / np.outer(point.n, point.n), U)
         self.diagonal = 1.0 + cross + cross.T + self._barrier
-        if isinstance(U, np.ndarray) and U.size >= _SINGLE:
-            single = (a.astype(np.float32) for a in (self._U, self._E, self._C))
-            self._U, self._E, self._C = single
-            self._inverse_floor = self._inverse_floor.astype(np.float32)
-            self._inverse_norm = self._inverse_norm.astype(np.float32)
 
     def apply(self, V: Any) -> Any:
         """One product with the operator."""
-        W = V.astype(self._U.dtype) if isinstance(V, np.ndarray) else V
-        X = W @ self._U
+        X = V @ self._U
         s = column_dots(self._U, X) * self._inverse_floor
         t = column_dots(self._C, X) * self._inverse_norm
         dU = self._E * X - to_device(s[None, :], X) * self._U - to_device(t[None, :], X) * self._C

@@ -10,7 +10,7 @@ import numpy as np
 
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.rank import DualBound, factor_bound
-from skcoral.core.arrays import Array, cholesky_or_none, column_dots, to_device, to_host
+from skcoral.core.arrays import Array, column_dots, to_device, to_host
 from skcoral.core.criteria import Criterion
 from skcoral.core.problem import Callback, Settings
 from skcoral.core.solution import Certificate, Solution
@@ -131,42 +131,43 @@ class FrameProblem:
         is found for a matrix that is shrunk a little, where the solver of the trade-off works, but
         no less than by the variance ``dropped`` with small eigenvalues. None where none is found.
         """
-        names = tuple(f"x{j}" for j in range(self.A.shape[1]))
-        how = {"tol": self.tol, "max_iter": self.max_iter}
-        settings = Settings(names, self.criterion, self.pair_weights, **how)
+        settings = Settings(
+            tuple(f"x{j}" for j in range(self.A.shape[1])),
+            self.criterion,
+            self.pair_weights,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
         for shrunk in _SHRUNK:
             R = (1.0 - max(shrunk, self.dropped)) * (self.host.T @ self.host)
             np.fill_diagonal(R, 1.0)
             try:
                 refused = solve_exact(R, floors, settings)
                 if isinstance(refused, Solution):  # nothing that (★) could exclude
-                    continue
+                    return None
                 solved = solve_floors(R, floors, settings, refused=[refused], bound_only=True)
             except (ArithmeticError, ValueError, RuntimeError):  # no digits left
                 continue
-            if cholesky_or_none(solved.H) is not None:
-                arrays = {"multipliers": solved.lam, "H": solved.H}
-                return arrays, self.host @ solved.T, solved.n_iter
+            arrays = {"multipliers": solved.lam, "H": solved.H}
+            return arrays, self.host @ solved.T, solved.n_iter
         return None
 
     def _look_around(self, answer: Answer) -> None:
         """Maximise (★r), and look for other local minima, from a fixed seed.
 
-        Starts are around the outputs, off a saddle point; around the sources; and around the
-        minimisers of the dual point of (★r), as far as these are shorter than one.
+        Starts are the outputs, places around the sources and, where (★r) is maximised, around the
+        minimisers of its dual point, as far off as these are shorter than one.
         """
         A, floors, rng = self.host, answer.floors, np.random.default_rng(0)
         (r, p), bound = A.shape, answer.lower_bound
         count = int(min(self.starts, _EFFORT / (r * r * p)))
-        noise = rng.normal(size=(count, r, p)) / np.sqrt(r)
-        starts = [answer.outputs[None], answer.outputs + 0.1 * noise[:1], A + noise[1:]]
+        starts = [answer.outputs[None], A + rng.normal(size=(count, r, p)) / np.sqrt(r)]
         # with more than two columns per dimension no p × p array is formed
         dual = RankBound(A, floors) if p <= min(_RANK_LIMIT, 2 * r) else None
         if dual is not None:
             point = dual.maximise(partial(self._accurate, answer.objective))
             short = np.sqrt(np.maximum(1.0 - column_dots(point.U, point.U), 0.0) / r)
-            noise = rng.normal(size=(self.starts, r, p))
-            starts += [point.U[None], point.U + short * noise]
+            starts += [point.U + short * rng.normal(size=(self.starts, r, p))]
             bound = max(bound, point.value)
         answer.descend(np.concatenate(starts), bound=bound)
         answer.prove("rank", multipliers_of_outputs(A, answer.outputs, floors))
@@ -281,8 +282,8 @@ class Answer:
 
     def prove_by(self, other: Answer) -> None:
         """Take the dual point of other floors, whatever its bound."""
-        own = {k: a for k, a in other.certificate.arrays.items() if k != "factor"}
-        self.certificate, self.proved = self._evaluated(other.certificate.kind, own)
+        dual = other.certificate
+        self.certificate, self.proved = self._evaluated(dual.kind, dict(dual.arrays))
 
     def _evaluated(self, kind: str, arrays: dict[str, Array]) -> tuple[Certificate, DualBound]:
         problem = self.problem

@@ -34,6 +34,7 @@ _FIRST = 0.1  # weight of the barrier at the start
 _SHRINK = 0.3  # of it, once the point is centred; squared where one step was enough
 _STEPS = 100
 _CENTRED = 10.0  # Newton decrement, in weights of the barrier, where this may shrink
+_SHORTEST = 1e-9  # step below which rounding leaves nothing to gain; tight windows end there
 _INSIDE = 0.95  # share of the way to λ = 0 that a step may take
 # Accuracy and steps of the inner conjugate gradients. Ten times as accurate takes a fifth more
 # time for the same bounds; at a third of the accuracy a tight one ends 1e-7 short.
@@ -81,8 +82,8 @@ class LargestSquares:
         # (z_a - z_b)/(½s_a² - ½s_b²), without a difference
         slopes = 1.0 / (tau * (1.0 / np.outer(z, z) + 1.0 / np.outer(rest, rest)))
         self.between = 0.5 * np.add.outer(z, z) + 0.25 * np.add.outer(s, s) ** 2 * slopes
-        own = np.diag(slopes)
-        self.common = own * s / np.sqrt(own.sum())
+        at_equal = np.diag(slopes)
+        self.common = at_equal * s / np.sqrt(at_equal.sum())
 
     def apply(self, E: Array) -> Array:
         """The second derivative of the smooth penalty times a step of S, in the basis Q."""
@@ -153,8 +154,8 @@ class RankBound:
         inverse[free] = triangle.T @ triangle
         forced = A[:, live] * lam[live] - A[:, ~live] @ H[np.ix_(~live, live)]
         U[:, live] = forced @ inverse[free]
-        held = float(np.sum((A[:, ~live] @ H[np.ix_(~live, ~live)]) * A[:, ~live]))
-        linear = 2.0 * float(self.floors @ lam) - float(kappa.sum()) - 0.5 * len(lam) + held
+        pinned = float(np.sum((A[:, ~live] @ H[np.ix_(~live, ~live)]) * A[:, ~live]))
+        linear = 2.0 * float(self.floors @ lam) - float(kappa.sum()) - 0.5 * len(lam) + pinned
         linear -= float(np.sum(U[:, live] * forced))
         logs = 2.0 * float(np.log(np.diag(factor)).sum()) + float(np.log(lam[live]).sum())
         value, merit = linear - penalty.value, linear - penalty.merit + tau * logs
@@ -166,27 +167,23 @@ class RankBound:
         """Raise the bound until a centred point is ``enough``; ``resume`` is one from before."""
         if resume is not None and enough(resume):
             return resume
-        now = best = resume or self.start()
+        now = resume or self.start()
         for _ in range(_STEPS):
-            try:
-                V, on_kappa, on_lam, decrement = newton_step(self.A, self.floors, now)
-            except np.linalg.LinAlgError:  # at the edge of the domain the equations are singular
-                break
+            V, on_kappa, on_lam, decrement = newton_step(self.A, self.floors, now)
             # shorten the step until λ stays positive, H definite, and the merit grows
             ratios = on_lam[self.live] / now.lam[self.live]
             length = min(1.0, _INSIDE / max(-float(ratios.min(initial=0.0)), _INSIDE))
             new = None
-            while length > 1e-9:
+            while new is None and length > _SHORTEST:
                 kappa, lam = now.kappa + length * on_kappa, now.lam + length * on_lam
                 new = self.at(now.H + length * V, kappa, lam, now.tau)
                 wanted = now.merit + 1e-4 * length * decrement - 1e-13 * abs(now.merit)
-                if new is not None and new.merit >= wanted:
-                    break
-                new, length = None, 0.5 * length
+                if new is not None and not new.merit >= wanted:
+                    new = None
+                length *= 0.5
             if new is None:
                 break
             now = new
-            best = max(best, now, key=lambda point: point.value)
             if decrement < _CENTRED * now.tau:
                 if enough(now):
                     break
@@ -194,7 +191,7 @@ class RankBound:
                 shrunk = self.at(now.H, now.kappa, now.lam, tau)
                 assert shrunk is not None
                 now = shrunk
-        return best
+        return now
 
     def multipliers(self, point: RankPoint) -> dict[str, Array]:
         """The arrays of the certificate besides the factor, all finite."""

@@ -17,12 +17,11 @@ import numpy as np
 
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.frame import threshold_bound
-from skcoral.core.arrays import Array, diagonal, library, to_device, to_host
+from skcoral.core.arrays import Array, library, to_host
 from skcoral.core.lowrank import welch
 from skcoral.core.solution import Certificate
 from skcoral.solvers.singular.caps import descend_on_caps, on_caps, squares_and_gradients
 from skcoral.solvers.singular.dual import FrameDual, matrix_of, maximise_bound
-from skcoral.solvers.singular.point import frame_point
 
 _STEPS = 100  # of Newton's method in each maximisation, which needs some forty
 _LAST = 1e-9  # fall of the upper end after which the next, about its square, is not worth it
@@ -64,13 +63,11 @@ def frame_threshold(A: Any) -> FrameThreshold:
     r, p = A.shape
     Q, size, _ = library(A).linalg.svd(A, full_matrices=False)
     size = np.asarray(to_host(size))
-    even = np.divide(np.sqrt(p / r), size, out=np.zeros_like(size), where=size > 0)
-    zca = (Q * to_device(even[None, :], Q)) @ (Q.T @ A)
     # equal weights and the best multiple of the root: the trace bound
     N = matrix_of(np.sqrt(r / p) / p * np.maximum(size, 1e-12 * float(size.max())), Q)
     first = _certificate(A, N, np.full(p, 1.0 / p), np.zeros(p))
     upper, certificate, dual, steps = _from_above(A, *first)
-    centres = [np.asarray(to_host(V)) for V in (A, zca, dual.U)]
+    centres = [np.asarray(to_host(V)) for V in (A, dual.U)]
     lower, U, more = _from_below(centres[0], centres, upper)
     return FrameThreshold(
         lower=lower,
@@ -93,43 +90,30 @@ def _certificate(A: Any, N: Array, weights: Array, kappa: Array) -> tuple[float,
 def _from_above(
     A: Any, upper: float, certificate: Certificate
 ) -> tuple[float, Certificate, FrameDual, int]:
-    """Lower the upper end: where q(N) exceeds the bound of the rank, that N says for which floors.
+    """Lower the upper end by Newton's method: maximise (★★) at a floor that is not attained.
 
-    q is the bound of the rank plus ``Σ c_j(N; γ) - (p/r) tr N`` up to a term of second order, and
-    the root in γ of that expression for the N at hand is the next floor to try.
+    q is the bound of the rank plus ``Σ c_j(N; γ) - (p/r) tr N`` up to a term of second order. Its
+    maximiser, divided by the sum of its multipliers, proves an upper end: the next floor to try,
+    where the tangent of that expression in γ is zero.
     """
-    steps = 0
+    steps, p = 0, A.shape[1]
     for _ in range(20):
-        floor = min(upper, _CLOSEST)
         dual = maximise_bound(
             A,
-            np.full(A.shape[1], floor),
+            np.full(p, min(upper, _CLOSEST)),
             allowed=lambda dual: 1e-3 * max(dual.point.excess, 1e-30),
             max_iter=_STEPS,
         )
         steps += dual.n_iter
-        if not dual.point.excess > 0.0:
-            break
-        better, candidate = _certificate(A, *_root(dual, floor))
-        if better >= upper - 1e-12:
-            break
-        done, upper, certificate = upper - better < _LAST, better, candidate
-        if done:
+        point, unit = dual.point, float(dual.point.lam.sum())
+        N = matrix_of(point.n / unit, dual.Q)
+        better, candidate = _certificate(A, N, point.lam / unit, point.kappa / unit)
+        gain = upper - better
+        if gain > 0.0:
+            upper, certificate = better, candidate
+        if gain < _LAST:
             break
     return upper, certificate, dual, steps
-
-
-def _root(dual: FrameDual, floor: float) -> tuple[Array, Array, Array]:
-    """N, weights and κ at the floor at which this N proves nothing any more."""
-    (r, p), n, kappa = dual.point.B.shape, dual.point.n, dual.point.kappa
-    for _ in range(30):
-        point = frame_point(n, dual.point.B, np.full(p, floor), kappa=kappa)
-        weight, kappa = float(point.lam.sum()), point.kappa
-        move = (float(n @ diagonal(point.F)) - p / r * float(n.sum())) / (2.0 * weight)
-        if abs(move) <= 1e-15 or not np.isfinite(move):
-            break
-        floor = float(np.clip(floor - move, 1e-6, _CLOSEST))
-    return matrix_of(n / weight, dual.Q), point.lam / weight, kappa / weight
 
 
 def _from_below(A: Array, centres: list[Array], upper: float) -> tuple[float, Array, int]:
