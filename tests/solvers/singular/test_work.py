@@ -83,7 +83,7 @@ LIMITS: list[tuple[str, str, int, int, float]] = [
     ("a sum", "threshold", 25000, 22000, 0.026),
     ("two sums", "0.5, squared", 41, 380, 1e-10),
     ("two sums", "0.9, squared", 5900, 14000, 0.0046),
-    ("two sums", "0.98, squared", 230, 3500, 1e-12),
+    ("two sums", "0.98, squared", 160, 2600, 1e-10),
     ("two sums", "0.98, worst", 240, 4000, 1e-09),
     ("two sums", "0.5, absolute", 87, 750, 1e-07),
     ("two sums", "0.98, absolute", 240, 4000, 1e-12),

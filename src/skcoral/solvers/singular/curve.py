@@ -19,9 +19,11 @@ from skcoral.solvers.singular.solver import frame_problem, solution_of
 from skcoral.solvers.singular.threshold import frame_threshold
 
 _FLOOR_DIGITS = 1e-9  # bounds on a floor that differ by no more count as equal
+_LAST = 1e-5  # move of Newton's method whose square is below these digits
 _ROUNDS = 20  # floors with a bound; some six where gaps are closed, two to four where they are open
 _TRIALS = 20  # floors to which outputs are followed in a row
-_LEFT = 1e-8  # share of the budget that may be left over by that
+# shares of the budget that may be left over by that; 1e-8 throughout takes a third more time
+_ROUGHLY, _CLOSELY = 1e-3, 1e-8
 _GAIN = 1e-2  # of the open interval for the floor, by which a round has to raise it
 
 
@@ -75,33 +77,35 @@ class _Budget:
         if self.allows(tightest):
             return tightest, tightest
         # 1. Outputs alone, followed from the sources down: about where the budget is met.
-        inside = self.climb(tightest, 0.0, 1.0)
+        inside = self.climb(tightest, 0.0, 1.0, closely=False)
         if inside is None:
             inside = self.visit(0.0)
             if not self.allows(inside):
                 return inside, tightest
         guess, upper = _floor(inside), 1.0
         for _ in range(_ROUNDS):
-            answer, before, last = self.visit(guess, inside.U), _floor(inside), guess
+            answer, before = self.visit(guess, inside.U), _floor(inside)
             reach = answer.highest_floor(self.budget)
             if reach < upper:
                 upper, tightest = reach, answer
             if self.allows(answer) and guess >= before:
                 inside = answer
-            # 2. Newton's method for the floor where a residual as steep as the bound meets the
-            # budget; a residual whose gap is closed is convex, and nothing else is needed.
-            guess += (self.budget - answer.objective) / max(float(answer.slopes.sum()), 1e-300)
-            guess = min(guess - 0.1 * _FLOOR_DIGITS, upper)
+            last, slope = guess, max(float(answer.proved.slopes.sum()), 1e-300)
+            # where a residual as steep as the bound meets the budget
+            guess += (self.budget - answer.objective) / slope - 0.1 * _FLOOR_DIGITS
             if answer.certified:
+                # 2. The residual is convex: Newton's method comes down to the floor.
+                if abs(upper - last) > _LAST:
+                    guess = upper
                 if abs(guess - last) <= _FLOOR_DIGITS:
                     break
                 continue
             # 3. With a gap, better outputs are followed up to a floor where others may be better.
-            inside = self.climb(answer, _floor(inside), upper) or inside
+            inside = self.climb(answer, _floor(inside), upper, closely=True) or inside
             gain, left = _floor(inside) - before, upper - _floor(inside)
             if gain <= _GAIN * left or left <= _FLOOR_DIGITS or not self.problem.further:
                 break
-            guess = max(guess, _floor(inside))
+            guess = max(min(guess, upper), _floor(inside))
         return inside, tightest
 
     def allows(self, answer: Answer) -> bool:
@@ -113,12 +117,13 @@ class _Budget:
         floors = np.full(self.problem.A.shape[1], floor)
         return self._reported(self.problem.solve(floors, start=start))
 
-    def climb(self, near: Answer, low: float, high: float) -> Answer | None:
+    def climb(self, near: Answer, low: float, high: float, *, closely: bool) -> Answer | None:
         """The highest floor between two to which outputs can be followed; None if there is none.
 
         By false position, until outputs nearly have the residual of the budget.
         """
         inside: Answer | None = None
+        left = (_CLOSELY if closely else _ROUGHLY) * self.budget
         # excess over the budget at both ends, halved (Illinois) where an end does not move; the
         # lower one begins as a guess
         above = abs(near.objective - self.budget)
@@ -129,12 +134,12 @@ class _Budget:
                 below, above = min(excess, 0.0), 0.5 * above
             else:
                 below, above = 0.5 * below, excess
-            if high - low <= _FLOOR_DIGITS or (inside is near and excess >= -_LEFT * self.budget):
+            if high - low <= _FLOOR_DIGITS or (inside is near and excess >= -left):
                 break
             share = np.clip(below / (below - above), 0.1, 0.9)
             floor = low + share * (high - low)
             moved = Answer(self.problem, np.full(self.problem.A.shape[1], floor))
-            moved.descend(near.outputs[None], widest=NEAR)
+            moved.descend(near.outputs[None], widest=NEAR if closely else np.inf)
             near = self._reported(moved)
             if self.allows(near):
                 inside, low = near, floor
@@ -175,7 +180,7 @@ def singular_frontier(asked: Problem, floors: Array | None, *, n_points: int = 2
     fidelity = np.array([column_dots(problem.host, U) for U in outputs])
     worst = [largest_residuals(FactoredCorrelation(U)).max(initial=0.0) for U in outputs]
     total = np.array([criterion_of(U, "absolute") for U in outputs])
-    steep = np.array([answer.slopes.sum() for answer in points])
+    steep = np.array([answer.proved.slopes.sum() for answer in points])
     return Frontier(
         rho_min=floors,
         objective=np.array([answer.objective for answer in points]),

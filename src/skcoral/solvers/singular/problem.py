@@ -84,6 +84,7 @@ class FrameProblem:
     ) -> Answer:
         """Solve for these floors, from the outputs of a neighbouring problem if given."""
         answer, p = Answer(self, floors), self.A.shape[1]
+        # 1. Least squares and their bound (★★); the other criteria begin there.
         U, dual, answer.n_iter = least_squares(
             self.A,
             floors,
@@ -95,6 +96,8 @@ class FrameProblem:
         answer.offer(U)
         if dual is not None:
             answer.prove("frame", dual.multipliers())
+        # 2. Where a gap is left: (★r) by the outputs, then by its maximiser, for plain squares;
+        # (★) for the others; and other starts for both.
         if self._plain:
             if not answer.certified:
                 answer.prove("rank", multipliers_of_outputs(self.host, answer.outputs, floors))
@@ -228,11 +231,6 @@ class Answer:
     def lower_bound(self) -> float:
         """The bound as proved, but for a rounding above the objective."""
         return min(max(float(self.proved.bound.lower), 0.0), self.objective)
-
-    @property
-    def slopes(self) -> Array:
-        """Derivatives of the bound by the floors."""
-        return self.proved.slopes
 
     @property
     def certified(self) -> bool:

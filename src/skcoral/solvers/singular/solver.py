@@ -62,7 +62,7 @@ def solution_of(answer: Answer, goal: Goal | None = None) -> Solution:
         lower_bound=answer.lower_bound,
         certificate=dual,
         n_iter=answer.n_iter,
-        slopes=answer.slopes,
+        slopes=answer.proved.slopes,
         unique=answer.problem.criterion == "squared",
         goal=goal or Floors(),
     )

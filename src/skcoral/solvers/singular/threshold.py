@@ -67,8 +67,7 @@ def frame_threshold(A: Any) -> FrameThreshold:
     N = matrix_of(np.sqrt(r / p) / p * np.maximum(size, 1e-12 * float(size.max())), Q)
     first = _certificate(A, N, np.full(p, 1.0 / p), np.zeros(p))
     upper, certificate, dual, steps = _from_above(A, *first)
-    centres = [np.asarray(to_host(V)) for V in (A, dual.U)]
-    lower, U, more = _from_below(centres[0], centres, upper)
+    lower, U, more = _from_below(np.asarray(to_host(A)), np.asarray(to_host(dual.U)), upper)
     return FrameThreshold(
         lower=lower,
         upper=max(upper, lower),  # rounding may lie between a frame that attains the bound and it
@@ -116,22 +115,23 @@ def _from_above(
     return upper, certificate, dual, steps
 
 
-def _from_below(A: Array, centres: list[Array], upper: float) -> tuple[float, Array, int]:
+def _from_below(A: Array, near: Array, upper: float) -> tuple[float, Array, int]:
     """Raise the lower end: lower floors from ``upper`` until there is a tight frame within them.
 
     The least excess within common floors ρ is about quadratic in ρ down to its root. Its slope is
     the sum of the multipliers, so that Newton's method comes down to the root, halving the way at
-    least. The frames are not a convex set, and each start has a root of its own.
+    least. The frames are not a convex set, and each start has its root: the sources, the outputs
+    ``near`` of the dual, and places around these.
     """
     (r, p), rng, count = A.shape, np.random.default_rng(0), 0
     further = int(min(_STARTS, _EFFORT / (r * r * p)))
-    noise = rng.normal(size=(len(centres) + further, r, p)) / np.sqrt(r)
-    sizes = np.concatenate([np.full(len(centres), _OFF), np.resize(_AROUND, further)])
-    U = np.stack(centres + further * [centres[-1]]) + sizes[:, None, None] * noise
+    noise = rng.normal(size=(2 + further, r, p)) / np.sqrt(r)
+    sizes = np.concatenate([[_OFF, _OFF], np.resize(_AROUND, further)])
+    U = np.stack([A, near] + further * [near]) + sizes[:, None, None] * noise
     levels = np.full(len(U), min(upper, _CLOSEST))
-    for trial in range(_TRIALS):
+    for _ in range(_TRIALS):
         floors = np.repeat(levels[:, None], p, axis=1)
-        U, excess, steps = _descended(A, U, floors, _GRADIENTS, first=trial == 0)
+        U, excess, steps = _descended(A, U, floors, _GRADIENTS)
         count += steps
         tight = excess <= _TIGHT
         # levels only fall: nothing is gained from below the level of a tight frame
@@ -146,7 +146,7 @@ def _from_below(A: Array, centres: list[Array], upper: float) -> tuple[float, Ar
         falls = excess * max(1.0, welch(p, r)) / np.maximum(slopes, 1e-300)
         levels = np.where(tight, levels, np.maximum(levels - falls, 0.0))
     # Where the relaxation is tight, the outputs of its dual are a tight frame to the last digits.
-    U = np.concatenate([U, centres[-1][None]])
+    U = np.concatenate([U, near[None]])
     U, excess, steps = _descended(A, U, np.zeros(p), 5 * _GRADIENTS)
     weakest = np.where(excess <= _TIGHT, np.einsum("ij,kij->kj", A, U).min(axis=1), -1.0)
     best = int(np.argmax(weakest))
@@ -155,20 +155,15 @@ def _from_below(A: Array, centres: list[Array], upper: float) -> tuple[float, Ar
     return float(weakest[best]), U[best], count + steps
 
 
-def _descended(
-    A: Array, U: Array, floors: Array, max_iter: int, *, first: bool = False
-) -> tuple[Array, Array, int]:
-    """Outputs closer to tight frames, by how much they miss them, and the number of steps.
-
-    ``first`` ends with the first tight frame.
-    """
+def _descended(A: Array, U: Array, floors: Array, max_iter: int) -> tuple[Array, Array, int]:
+    """Outputs closer to tight frames, by how much they miss them, and the number of steps."""
     least = welch(A.shape[1], A.shape[0])
     points, values, steps = descend_on_caps(
         A,
         on_caps(A, U, floors),
         floors,
         bound=least,
-        goal=0.1 * _TIGHT if first else -np.inf,
+        goal=-np.inf,
         max_iter=max_iter,
         patience=20,
         enough=lambda v: 0.05 * (v - least),
