@@ -143,31 +143,26 @@ def _lifted(
     lam = np.where(free.any(axis=0), lam, 0.0)
     pull = X * lam
     target = R @ pull
-    V, shifted, proof = np.where(free.any(axis=0), 0.0, X), H, None
+    V, shifted, rest = np.where(free.any(axis=0), 0.0, X), H, 0.0
     at, rows = np.nonzero(free.T)
     if len(rows):
-
-        def form(shift: float) -> Array:
-            among: Array = R[np.ix_(rows, rows)]
-            return among * (H + np.diag(shift * np.abs(np.diag(H))))[np.ix_(at, at)]
-
+        # (H ⊗ R) on the free coefficients, with the proof that it is definite.
+        among, diagonal = R[np.ix_(rows, rows)], np.diag(np.abs(np.diag(H)))
         shift, proof = least_shift(
-            lambda shift: definite_form(arithmetic, form(shift)),
+            lambda s: definite_form(arithmetic, among * (H + s * diagonal)[np.ix_(at, at)]),
             1.0,
             "H is not positive definite on the support: it proves nothing.",
         )
-        shifted = H + np.diag(shift * np.abs(np.diag(H)))
-        factor = sla.cho_factor(form(shift), lower=True, check_finite=False)
-        for _ in range(2):
+        shifted = H + shift * diagonal
+        for _ in range(2):  # the square is completed at V, where R V H = R X D_λ nearly
             left = arithmetic.enclosed(R, V, shifted, minus=target)
-            V[rows, at] -= sla.cho_solve(factor, left.middle[rows, at])
+            V[rows, at] -= sla.cho_solve((proof.factor, True), left.middle[rows, at])
+        left = arithmetic.enclosed(R, V, shifted, minus=target)
+        # what the products λ_j x_j and R(λ_j x_j) were rounded by
+        z = left.size() + arithmetic.enclosed(R, pull, minus=target).size()
+        rest = proof.inverse_form((z + np.abs(R) @ np.spacing(np.abs(pull)))[rows, at])
     image = arithmetic.product(R, V)
     gram = arithmetic.enclosure(arithmetic.product(V.T, image), np.eye(k))
-    left = arithmetic.enclosed(R, V, shifted, minus=target)
-    # what the products λ_j x_j and R(λ_j x_j) were rounded by
-    z = left.size() + arithmetic.enclosed(R, pull, minus=target).size()
-    z = (z + np.abs(R) @ np.spacing(np.abs(pull)))[rows, at]
-    rest = 0.0 if proof is None else proof.inverse_form(z)
     short = proved.floors - along(arithmetic, X, image)
     value: Enclosure = at_point(lam, short, shifted, gram) - up_to(rest) - penalty
     return (value / outside).at_least(0.0)
