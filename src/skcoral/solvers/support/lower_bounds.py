@@ -28,10 +28,10 @@ from skcoral.solvers.support.frame_relaxation import FrameBound
 
 _ON_RIM = 1e-7  # a floor binds if the fidelity is no further above it
 _MAX_FORM = 3000  # coefficients, the size of a matrix whose eigenvalues are wanted
-# Beyond the least shift that makes Q semidefinite, relative to its norm. The first is for points
-# that are optimal but for rounding. Elsewhere H is better a little inside, by up to half of the
-# bound; steps of four lose up to two per cent of it where floors are high, steps of two hardly any.
-_SHIFTS = (1e-11, 1e-5, 1e-4, *(1e-3 * 2.0 ** np.arange(9)))
+# Trial shifts beyond the least one that makes Q semidefinite, relative to its norm. A point that is
+# optimal but for rounding needs next to none; others are better a little inside, by up to half of
+# the bound. Steps of four lose up to two per cent of it where floors are high.
+_SHIFTS = np.geomspace(1e-11, 1.0, 45)
 
 Arrays = dict[str, Array]
 
@@ -93,12 +93,12 @@ def quadratic_form(caps: Caps, H: Array) -> tuple[Array, Array]:
 
 
 def lifted_points(space: Caps, at: Multipliers, criterion: Criterion) -> Iterator[Arrays]:
-    """Dual points with the ``off(H)`` of a stationary point, from the least definite one on.
+    """Dual points with the ``off(H)`` of a stationary point: as it stands, and definite.
 
-    A point whose form is positive semidefinite is certified as it stands. Otherwise a shift makes
-    it so and is paid for. Besides what does not depend on λ the bound is ``2 fᵀλ − λᵀKλ``, with K
-    what ``Q⁻¹`` has in the first entries of the columns: λ is the positive part of ``K⁻¹f``, which
-    differs from the best λ ≥ 0 by less than any bound shows.
+    A point whose form is positive semidefinite is certified as it stands. Otherwise a shift ε makes
+    it so and is paid for: but for a constant the bound is ``2 fᵀλ − λᵀKλ − cᵀQ⁻¹c − ε n``, with n
+    free columns and K what ``Q⁻¹`` has in their first entries. λ is the positive part of ``K⁻¹f``,
+    which differs from the best λ ≥ 0 by less than any bound shows.
     """
     # Into the domain of the conjugate: at an optimum this undoes a rounding.
     h = np.diag(np.diag(at.H))
@@ -117,10 +117,15 @@ def lifted_points(space: Caps, at: Multipliers, criterion: Criterion) -> Iterato
     floored = free & (space.floors > 0)
     first = vectors[(np.cumsum(sizes) - sizes)[floored[free]]]
     pushed = vectors.T @ c
-    for share in _SHIFTS:
+
+    def shifted(share: float) -> tuple[float, Arrays]:
         shift = least + share * scale
         inverse = 1.0 / (values + shift)
         K, f = (first * inverse) @ first.T, space.floors[floored] + first @ (inverse * pushed)
         lam = np.zeros(space.k)
         lam[floored] = np.maximum(np.linalg.solve(K, f), 0.0)
-        yield {"H": H + shift * np.eye(space.k), "multipliers": lam}
+        value = (2.0 * f - K @ lam[floored]) @ lam[floored] - inverse @ pushed**2
+        arrays = {"H": H + shift * np.eye(space.k), "multipliers": lam}
+        return float(value - shift * free.sum()), arrays
+
+    yield max(map(shifted, _SHIFTS), key=lambda point: point[0])[1]

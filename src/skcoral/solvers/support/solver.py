@@ -149,15 +149,10 @@ class BestBound:
         if answer.value < self.lifted_from:
             self.lifted_from = answer.value
             at = multipliers(self.space, answer.U, answer.half_slope)
-            points = lifted_points(self.space, at, self.problem.settings.criterion)
-            last = 0.0
-            for point in points:
-                proved = self._offer("lifted", point, answer)
-                # A concave function of the shift, which has passed its maximum. Zero, for want of
-                # definiteness or of anything to prove, also comes before it.
-                if self.certifies(answer) or 0.0 < proved <= last:
+            for point in lifted_points(self.space, at, self.problem.settings.criterion):
+                self._offer("lifted", point, answer)
+                if self.certifies(answer):
                     break
-                last = max(last, proved)
         if self.frame_done or self.certifies(answer):
             return
         self.frame_done = True
