@@ -87,8 +87,8 @@ def test_the_readme_compares_the_methods_with_the_figures_of_today():
             ["outputs", "largest |r|", "largest VIF", "weakest", "mean"],
         ]
         residual = f"{largest:.2f}" if largest > 1e-8 else "0"
-        kept = "1 | 1" if weakest == 1 else f"{weakest:.3f} | {mean:.3f}"
-        assert row == f"{outputs:.0f} | {residual} | {inflation:.1f} | {kept}"
+        fidelities = "1 | 1" if weakest == 1 else f"{weakest:.3f} | {mean:.3f}"
+        assert row == f"{outputs:.0f} | {residual} | {inflation:.1f} | {fidelities}"
     zca, coral = table.loc["ZCA-cor"], table.loc["CORAL at ρ★"]
     assert (
         f"higher mean ({zca['mean']:.3f} against {coral['mean']:.3f}) and CORAL the higher minimum "
@@ -100,8 +100,8 @@ def test_dropping_columns_leaves_none_above_the_limit():
     example = run("plot_02_methods")
     R = example["R"]
     for limit in (0.2, 0.31, 0.6, 0.9):
-        kept = example["drop_columns"](R, limit)
-        part = np.abs(R[np.ix_(kept, kept)]) - np.eye(len(kept))
+        remaining = example["drop_columns"](R, limit)
+        part = np.abs(R[np.ix_(remaining, remaining)]) - np.eye(len(remaining))
         assert part.max() <= limit
 
 

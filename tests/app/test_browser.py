@@ -49,7 +49,7 @@ def people(upload_page, table):
     frame = pd.DataFrame(table, columns=NAMES)
     frame.insert(1, "who", [f"p{i}" for i in range(120)])
     put(upload_page, "people.csv", frame.to_csv(index=False).encode())
-    settled(upload_page)
+    wait_until_idle(upload_page)
     return upload_page, frame
 
 
@@ -73,7 +73,7 @@ def metric(page, label):
     return box.get_by_test_id("stMetricValue")
 
 
-def settled(page):
+def wait_until_idle(page):
     """Wait until the app is idle and its pictures are drawn."""
     expect(page.get_by_test_id("stMetric").first).to_be_visible()
     expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
@@ -132,8 +132,8 @@ def test_upload_move_and_download(people, table, server, photograph):
     assert page.locator("img[src*='e.vil']").count() == 0
     assert page.title().startswith("CORAL")
     # Matplotlib keeps a list of the fonts that it found.
-    kept = (path for path in server.folder.rglob("*") if path.is_file())
-    assert [str(path) for path in kept if "matplotlib" not in path.parts] == []
+    left_behind = (path for path in server.folder.rglob("*") if path.is_file())
+    assert [str(path) for path in left_behind if "matplotlib" not in path.parts] == []
     photograph(page, "app-upload.png")
 
 
@@ -146,7 +146,7 @@ def test_pages_fit_and_follow_the_theme(people, server, photograph):
         page.set_viewport_size({"width": width, "height": sizes[width]})
         page.emulate_media(color_scheme=scheme)
         expect(page.locator(".stApp")).to_have_css("color-scheme", scheme)
-        settled(page)
+        wait_until_idle(page)
         colour = page.evaluate("getComputedStyle(document.querySelector('.stApp')).backgroundColor")
         brightness = sum(map(int, re.findall(r"\d+", colour)[:3])) / 3
         assert (brightness > 200) if scheme == "light" else (brightness < 60)

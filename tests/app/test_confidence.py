@@ -86,6 +86,6 @@ def test_what_is_taken_away_repeats_the_floors(sites, tmp_path, monkeypatch, cap
     assert fit.model.confidence_.about in exports.page(fit, "").decode()
     words = shlex.split(exports.command(problem, settings, ending="csv"))[1:]
     assert cli.main([*words, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    for floors in (load_model(tmp_path / "m.json").floors_, list(told["rho_min"].values())):
+    record = json.loads(capsys.readouterr().out)
+    for floors in (load_model(tmp_path / "m.json").floors_, list(record["rho_min"].values())):
         np.testing.assert_allclose(floors, fit.model.floors_, atol=1e-7)

@@ -81,10 +81,10 @@ def test_the_command_writes_what_is_downloaded(folder, source, settings, ending,
     problem = pose(source, request_of(settings))
     command = exports.command(problem, settings, ending=ending, scale=scale)
     status = cli.main([*shlex.split(command)[1:], "--json"])
-    told = json.loads(capsys.readouterr().out)
+    record = json.loads(capsys.readouterr().out)
     assert status in (0, 4)
     fit = fitted(problem, settings, scale)
-    assert told["objective"] == pytest.approx(fit.model.result_.objective, abs=1e-7)
+    assert record["objective"] == pytest.approx(fit.model.result_.objective, abs=1e-7)
     read = READERS[ending]
     made = read(folder / f"decorrelated.{ending}")
     pd.testing.assert_frame_equal(read(io.BytesIO(exports.table_file(fit, ending))), made)
@@ -100,8 +100,8 @@ def test_example_command_starts_from_nothing(tmp_path, monkeypatch, capsys, wine
     assert cli.main(shlex.split(demo)[1:]) == 0
     capsys.readouterr()
     assert cli.main([*shlex.split(fit)[1:], "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["objective"] == pytest.approx(conic_optimum(wine.correlation, 0.85), abs=1e-7)
+    record = json.loads(capsys.readouterr().out)
+    assert record["objective"] == pytest.approx(conic_optimum(wine.correlation, 0.85), abs=1e-7)
 
 
 def test_file_names_are_safe(mine):

@@ -33,13 +33,13 @@ def peak_memory(pid):
 def test_the_others_are_answered_while_three_upload_expanding_files(server):
     files = {name: make(10**6) for name, make in BOMBS.items()}
     assert max(map(len, files.values())) < 25 * 2**20
-    waited, told = [], {}
+    waited, text = [], {}
 
     async def bring(port, name):
         visitor = Visitor(port)
         await visitor.open()
         await asyncio.wait_for(visitor.upload(name, files[name]), 120)
-        told[name] = [*visitor.alerts, *visitor.errors]
+        text[name] = [*visitor.alerts, *visitor.errors]
         await visitor.close()
 
     async def visit(port, k):
@@ -66,7 +66,7 @@ def test_the_others_are_answered_while_three_upload_expanding_files(server):
         assert answer.status == 200
     assert len(waited) == VISITORS
     for name in files:
-        assert any(name in alert.replace("\\", "") for alert in told[name]), told
+        assert any(name in alert.replace("\\", "") for alert in text[name]), text
 
 
 def test_no_connection_leaves_the_machine(server):

@@ -133,8 +133,8 @@ def test_controls_change_the_answer(open_app, metric, slider, wine):
     assert metric(at, "Largest |r|") == pytest.approx(0.5, abs=1e-6)
     at = open_app(target="proline", floor=0.9)
     next(box for box in at.selectbox if box.label == "Outcome").set_value("").run()
-    whole = CORAL(0.9).fit(wine.to_frame()).measured_
-    assert metric(at, "Mean fidelity") == pytest.approx(whole.fidelity.mean(), abs=1e-4)
+    full = CORAL(0.9).fit(wine.to_frame()).measured_
+    assert metric(at, "Mean fidelity") == pytest.approx(full.fidelity.mean(), abs=1e-4)
 
 
 def test_another_table_forgets_the_settings_of_the_last(bring, metric):
@@ -190,8 +190,8 @@ def test_modes_that_take_long_say_how_many_variables_they_bear(bring, metric, mo
     at = bring("m.csv", matrix_file(make_system(limit + 1)))
     assert at.metric
     at.radio[0].set_value(mode).run()
-    told = at.error[0].value.replace("\\", "")
-    assert f"up to {limit} variables, and there are {limit + 1}" in told
+    text = at.error[0].value.replace("\\", "")
+    assert f"up to {limit} variables, and there are {limit + 1}" in text
     assert not at.metric
     assert not at.dataframe  # no picture and no table of outputs
     at.radio[0].set_value("floor").run()

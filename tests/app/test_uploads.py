@@ -54,11 +54,11 @@ def test_a_table_with_text_missing_values_and_constants(bring, metric, table):
     complete = np.delete(table, [3, 7], axis=0)
     R = np.corrcoef(complete, rowvar=False)
     assert metric(at, "Residual") == pytest.approx(api.decorrelate(R, 0.95).objective, rel=1e-3)
-    told = answer(at)
+    record = answer(at)
     assert not at.success  # data in doubt: not green
     assert "2 rows with missing values" in at.warning[0].value
-    assert "; 78 of 80 rows used." in told
-    assert "Constant, so left out: same (always 7)." in told
+    assert "; 78 of 80 rows used." in record
+    assert "Constant, so left out: same (always 7)." in record
     left_out = " ".join(m.value for m in at.markdown).replace("\\", "")
     assert "**name**: no numbers, such as 'someone'" in left_out
     assert "**same**: always 7" in left_out
@@ -84,9 +84,9 @@ def test_weights_column(bring, metric, table):
     result = api.decorrelate(np.corrcoef(repeated, rowvar=False), 0.95)
     # measured as it was fitted: with the weights
     assert metric(at, "Residual") == pytest.approx(result.objective, rel=1e-3, abs=1e-9)
-    told = answer(at)
-    assert "Largest weighted correlation" in told
-    assert "Certified for these 53 rows with their weights" in told
+    record = answer(at)
+    assert "Largest weighted correlation" in record
+    assert "Certified for these 53 rows with their weights" in record
 
 
 def test_first_rows_are_shown_as_the_file_has_them(bring):
@@ -115,8 +115,8 @@ def test_the_first_hundred_of_many_columns_are_taken(bring, metric):
 
 
 def test_dependent_columns_are_left_out_with_one_click(bring, metric, table):
-    whole = np.column_stack([table, table[:, 0] + table[:, 1], 3 * table[:, 2]])
-    at = bring("mine.csv", csv(whole, [*"abcd", "total", "triple"]), floor=0.99)
+    full = np.column_stack([table, table[:, 0] + table[:, 1], 3 * table[:, 2]])
+    at = bring("mine.csv", csv(full, [*"abcd", "total", "triple"]), floor=0.99)
     warnings = (warning.value.replace("\\", "") for warning in at.warning)
     relations = next(text for text in warnings if "cannot all be uncorrelated" in text)
     assert "`total` = `a` + `b`" in relations
@@ -169,7 +169,7 @@ JUNK = np.random.default_rng(0)
 
 
 @pytest.mark.parametrize(
-    ("name", "make", "told"),
+    ("name", "make", "words"),
     [
         ("empty.csv", lambda: b"", "the file is empty"),
         ("one.csv", lambda: b"a\n1\n2\n3\n", "only 'a'"),
@@ -177,9 +177,9 @@ JUNK = np.random.default_rng(0)
         ("letters.csv", lambda: b"lorem ipsum " * 900_000, "letters.csv"),
     ],
 )
-def test_bad_upload_is_refused_with_a_message(bring, name, make, told):
+def test_bad_upload_is_refused_with_a_message(bring, name, make, words):
     at = bring(name, make())
-    assert told in said(at)
+    assert words in said(at)
     assert len(said(at)) < 1300
     assert not at.metric
     assert not at.get("download_button")

@@ -49,9 +49,9 @@ def test_decimal_commas_are_read_and_reported(main, answer, tmp_path):
     status, out, _ = main("inspect", path)
     assert status == 0
     assert "Read with semicolons between the cells and decimal commas." in " ".join(out.split())
-    told = main("inspect", path, "--separator", ";", "--decimal", ",")
-    assert told[0] == 0
-    assert "Read with" not in told[1]
+    text = main("inspect", path, "--separator", ";", "--decimal", ",")
+    assert text[0] == 0
+    assert "Read with" not in text[1]
     # the command that is recommended repeats what was said about the file
     best = answer("inspect", path, "--separator", ";", "--decimal", ",")[1]["recommended"]
     assert f"coral fit {path} --separator ';' --decimal , --rho-min 1" in best["command"]
@@ -63,10 +63,10 @@ def test_exact_dependencies_are_named(main, answer, dependent_csv, tmp_path):
     assert status == 0
     assert "`total` = `a` + `b`" in " ".join(out.split())
     assert (tmp_path / "out.csv").exists()
-    _, told = answer("inspect", dependent_csv)
-    assert (told["redundant"], told["threshold"]) == (["total"], None)
+    _, record = answer("inspect", dependent_csv)
+    assert (record["redundant"], record["threshold"]) == (["total"], None)
     for remedy in ("--exclude total", "--covariance LedoitWolf"):
-        assert remedy in told["reason"]
+        assert remedy in record["reason"]
     status, _, err = main(*asked, "--max-vif", "2")
     assert status == 3
     assert "(--exclude total)" in err
@@ -93,10 +93,10 @@ def test_a_constant_column_passes_through_and_keeps_its_rows(main, answer, tmp_p
     rows = enumerate(rng.normal(size=(30, 2)).tolist())
     lines = [f"{a!r},{['07.0', ''][i % 2]},{b!r}" for i, (a, b) in rows]
     path.write_text("a,same,b\n" + "\n".join(lines) + "\n")
-    status, told = answer("fit", path, "-o", out, "--model", model)
+    status, record = answer("fit", path, "-o", out, "--model", model)
     assert status == 0
-    assert told["passed_through"] == ["same"]
-    assert told["incomplete_rows"] == []
+    assert record["passed_through"] == ["same"]
+    assert record["incomplete_rows"] == []
     written = [line.split(",") for line in out.read_text().splitlines()]
     assert [row[1] for row in written] == ["same", *["07.0", ""] * 15]
     assert main("transform", path, "--model", model, "-o", tmp_path / "again.csv")[0] == 0
@@ -106,10 +106,10 @@ def test_a_constant_column_passes_through_and_keeps_its_rows(main, answer, tmp_p
 def test_errors_are_json_too(main, tmp_path):
     status, out, err = main("inspect", tmp_path / "none.csv", "--json")
     assert status == 3
-    told = json.loads(out)
-    assert told["exit_status"] == 3
-    assert "none.csv" in told["error"]
-    assert told["hint"]
+    record = json.loads(out)
+    assert record["exit_status"] == 3
+    assert "none.csv" in record["error"]
+    assert record["hint"]
     assert len(err.splitlines()) == 2
 
 
@@ -181,11 +181,11 @@ def test_too_few_rows_are_reported_in_terms_of_the_command(main, tmp_path):
     path.write_text("a,b,c\n1,2,3\n2,3,1\n")
     for command in ("inspect", "fit"):
         status, out, err = main(command, path)
-        told = " ".join((out + err).split())
+        text = " ".join((out + err).split())
         assert status == 0
-        assert "2 rows cannot determine 3 columns" in told
-        assert "covariance='LedoitWolf'" not in told
-        assert "of each relation" not in told
+        assert "2 rows cannot determine 3 columns" in text
+        assert "covariance='LedoitWolf'" not in text
+        assert "of each relation" not in text
 
 
 def test_control_characters_in_names_do_not_reach_the_terminal(main, tmp_path):

@@ -18,8 +18,8 @@ from skcoral.datasets import load_wine
 def figures(path):
     """Largest |r| and largest VIF of the numbers in a file."""
     rows = pd.read_csv(path).to_numpy()
-    told = judge.figures(rows, rows)
-    return told["largest_correlation"], told["largest_vif"]
+    text = judge.figures(rows, rows)
+    return text["largest_correlation"], text["largest_vif"]
 
 
 def total_of(frame):
@@ -42,14 +42,14 @@ def test_fits_give_what_the_rows_of_inspect_say(answer, tmp_path, monkeypatch, k
     monkeypatch.chdir(tmp_path)
     make, options = TABLES[kind]
     make().to_csv("table.csv", index=False)
-    status, told = answer("inspect", "table.csv", *options)
+    status, record = answer("inspect", "table.csv", *options)
     assert status == 0
-    assert {None, 0.95, 0.99} < {row["rho_min"] for row in told["floors"]}
-    best = told["recommended"]
+    assert {None, 0.95, 0.99} < {row["rho_min"] for row in record["floors"]}
+    best = record["recommended"]
     words = shlex.split(best.pop("command"))
     assert words[:2] == ["coral", "fit"]
-    assert best in told["floors"]
-    for row in filter(lambda row: row["rho_min"], told["floors"]):
+    assert best in record["floors"]
+    for row in filter(lambda row: row["rho_min"], record["floors"]):
         words[words.index("--rho-min") + 1] = str(row["rho_min"])
         status, fitted = answer(*words[1:], "--force")
         assert status in (0, 4)  # 4: not certified, as some answers for singular tables
@@ -68,18 +68,18 @@ def test_fits_give_what_the_rows_of_inspect_say(answer, tmp_path, monkeypatch, k
 
 def test_inspect_ends_with_the_recommendation(main, answer, wine_csv):
     _, out, _ = main("inspect", wine_csv)
-    _, told = answer("inspect", wine_csv)
+    _, record = answer("inspect", wine_csv)
     said = " ".join(out.split())
-    best = told["recommended"]
+    best = record["recommended"]
     assert {"rho_min", "largest_correlation", "largest_vif"} < set(best)
-    assert said.endswith(f"{told['recommendation']} {best['command']}")
+    assert said.endswith(f"{record['recommendation']} {best['command']}")
     assert "0.95 0.54 1.7 0.950" in said
     limits = "0.965 with --max-correlation 0.5, 0.982 with --max-vif 2"
     assert f"A limit instead of a floor keeps more: {limits}." in said
     for name, limit in (("max_correlation", 0.5), ("max_vif", 2)):
         option = f"--{name.replace('_', '-')}"
         _, fitted = answer("fit", wine_csv, option, limit)
-        assert fitted["measured"]["min_fidelity"] == pytest.approx(told["limits"][name], abs=1e-6)
+        assert fitted["measured"]["min_fidelity"] == pytest.approx(record["limits"][name], abs=1e-6)
 
 
 def test_inspect_of_uncorrelated_columns_prints_no_command_that_changes_nothing(main, tmp_path):
@@ -98,10 +98,10 @@ def test_where_no_floor_is_recommended_a_limit_is_named_that_the_rank_allows(
     rows = rng.normal(size=(60, rank)) @ rng.normal(size=(rank, 8))
     path = tmp_path / "t.csv"
     pd.DataFrame(rows, columns=list("abcdefgh")).to_csv(path, index=False)
-    status, told = answer("inspect", path)
+    status, record = answer("inspect", path)
     assert status == 0
-    assert told["recommended"] is None
-    said = told["recommendation"]
+    assert record["recommended"] is None
+    said = record["recommendation"]
     status, fitted = answer("fit", path, "--max-correlation", 0.5)
     if rank == 2:  # eight outputs in the plane: two correlate by 0.65 or more
         assert "--max-correlation" not in said
@@ -117,12 +117,12 @@ def test_limits_hold_in_the_file_and_the_highest_floor_is_in_the_certificate(
     main, answer, wine_csv, tmp_path, limit, value
 ):
     out, proof, by_vif = tmp_path / "out.csv", tmp_path / "proof.json", limit == "--max-vif"
-    status, told = answer("fit", wine_csv, limit, value, "-o", out, "--certificate", proof)
+    status, record = answer("fit", wine_csv, limit, value, "-o", out, "--certificate", proof)
     assert status == 0
-    assert told["certified"]
+    assert record["certified"]
     assert figures(out)[by_vif] == pytest.approx(value, abs=1e-6)
     claim = "no transformation within" if by_vif else "(proved)"
-    assert claim in told["certificate"]["sentence" if by_vif else "goal"]
+    assert claim in record["certificate"]["sentence" if by_vif else "goal"]
     assert main("verify", wine_csv, proof, "--rigorous")[0] == 0
     status, said, _ = main("verify", wine_csv, proof)
     assert status == 0
@@ -171,10 +171,10 @@ def test_thresholds_are_about_the_matrix_asked_for(answer, wine_csv):
     C = OAS().fit((wine - wine.mean(axis=0)) / wine.std(axis=0, ddof=1)).covariance_
     d = np.sqrt(np.diag(C))
     expected = threshold(C / np.outer(d, d)).value
-    status, told = answer("threshold", wine_csv, "--covariance", "OAS")
+    status, record = answer("threshold", wine_csv, "--covariance", "OAS")
     assert status == 0
-    assert told["value"] == pytest.approx(expected, abs=1e-7)
-    assert any("estimated by" in note for note in told["notes"])
-    status, told = answer("inspect", wine_csv, "--covariance", "OAS")
-    assert told["threshold"]["value"] == pytest.approx(expected, abs=1e-7)
-    assert "--covariance OAS" in told["recommended"]["command"]
+    assert record["value"] == pytest.approx(expected, abs=1e-7)
+    assert any("estimated by" in note for note in record["notes"])
+    status, record = answer("inspect", wine_csv, "--covariance", "OAS")
+    assert record["threshold"]["value"] == pytest.approx(expected, abs=1e-7)
+    assert "--covariance OAS" in record["recommended"]["command"]

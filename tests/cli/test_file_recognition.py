@@ -28,18 +28,18 @@ def test_a_saved_correlation_matrix_is_taken_by_every_command(
     frame.corr().to_csv(path, index=index)
     expected = api.threshold(frame.corr()).value
     for extra in ([], ["--matrix"]):
-        status, told = answer(command, path, *extra)
-        assert status == 0, told
-        value = told["threshold"] if command != "threshold" else told
+        status, record = answer(command, path, *extra)
+        assert status == 0, record
+        value = record["threshold"] if command != "threshold" else record
         value = value["value"] if isinstance(value, dict) else value
         assert value == pytest.approx(expected, abs=1e-9)
-        assert any("holds a correlation matrix, not rows" in n for n in told["notes"])
+        assert any("holds a correlation matrix, not rows" in n for n in record["notes"])
     _, text, _ = main(command, path)
     assert "holds a correlation matrix, not rows" in " ".join(text.split())
-    assert told["rows"] is None
+    assert record["rows"] is None
     if command == "fit":
-        assert told["measured"]["rows_used"] is None
-        assert told["measured"]["largest_correlation_before"] == pytest.approx(
+        assert record["measured"]["rows_used"] is None
+        assert record["measured"]["largest_correlation_before"] == pytest.approx(
             np.abs(frame.corr().to_numpy() - np.eye(4)).max()
         )
 
@@ -51,21 +51,21 @@ def test_a_covariance_matrix_gives_the_answer_of_its_rows(answer, main, frame, t
     scaled.cov().to_csv(matrix)
     _, from_rows = answer("fit", rows, "--rho-min", "0.95")
     report = tmp_path / "report.html"
-    status, told = answer("fit", matrix, "--rho-min", "0.95", "-o", out, "--report", report)
+    status, record = answer("fit", matrix, "--rho-min", "0.95", "-o", out, "--report", report)
     assert status == 0
-    assert told["objective"] == pytest.approx(from_rows["objective"], abs=1e-8)
+    assert record["objective"] == pytest.approx(from_rows["objective"], abs=1e-8)
     T = pd.read_csv(out, index_col=0)
     G = T.to_numpy().T @ frame.corr().to_numpy() @ T.to_numpy()
     np.testing.assert_allclose(np.diag(G), 1.0, atol=1e-9)
     largest = np.abs(G - np.eye(4)).max()
-    assert told["measured"]["largest_correlation"] == pytest.approx(largest, abs=1e-9)
-    assert told["headline"] in report.read_text()
+    assert record["measured"]["largest_correlation"] == pytest.approx(largest, abs=1e-9)
+    assert record["headline"] in report.read_text()
     for option in (["--model", tmp_path / "m.json"], ["--weights", "debt"]):
         status, _, err = main("fit", matrix, *option)
         assert status == 2
         assert "matrix" in err
-    _, told = answer("fit", matrix, "--no-matrix", "--rho-min", "0.5")
-    assert told["measured"]["rows_given"] == 4
+    _, record = answer("fit", matrix, "--no-matrix", "--rho-min", "0.5")
+    assert record["measured"]["rows_given"] == 4
 
 
 def world_bank(frame):
@@ -80,10 +80,10 @@ def world_bank(frame):
 def test_missing_marks_ids_and_years_are_reported_next_to_the_answer(main, answer, frame, tmp_path):
     path, out = tmp_path / "wb.csv", tmp_path / "out.csv"
     world_bank(frame).to_csv(path, index=False)
-    status, told = answer("fit", path, "--rho-min", "0.9", "-o", out)
+    status, record = answer("fit", path, "--rho-min", "0.9", "-o", out)
     assert status == 0
-    assert list(told["fidelity"]) == list(frame.columns)
-    assert (told["measured"]["rows_used"], told["measured"]["rows_given"]) == (57, 60)
+    assert list(record["fidelity"]) == list(frame.columns)
+    assert (record["measured"]["rows_used"], record["measured"]["rows_given"]) == (57, 60)
     after = pd.read_csv(out)
     assert after["id"].tolist() == list(range(1, 61))
     assert after["Time"].tolist() == (2000 + np.arange(60) % 5).tolist()
@@ -100,12 +100,12 @@ def test_missing_marks_ids_and_years_are_reported_next_to_the_answer(main, answe
     ):
         assert needle in text
         assert text.index("Certified") < text.index(needle) < text.index("fidelity floor price")
-    status, told = answer("fit", path, "--include", "Time")
+    status, record = answer("fit", path, "--include", "Time")
     assert status == 0
-    assert list(told["fidelity"]) == ["Time", *frame.columns]
-    status, told = answer("fit", path, "--columns", ",".join(frame.columns), "--include", "Time")
+    assert list(record["fidelity"]) == ["Time", *frame.columns]
+    status, record = answer("fit", path, "--columns", ",".join(frame.columns), "--include", "Time")
     assert status == 0
-    assert sorted(told["fidelity"]) == sorted(["Time", *frame.columns])
+    assert sorted(record["fidelity"]) == sorted(["Time", *frame.columns])
 
 
 def test_more_marks_by_option(answer, frame, tmp_path):
@@ -114,12 +114,12 @@ def test_more_marks_by_option(answer, frame, tmp_path):
     coded.iloc[5, 1] = -999.0
     coded.to_csv(path, index=False)
     _, plain = answer("threshold", path)
-    _, told = answer("threshold", path, "--na", "-999")
+    _, record = answer("threshold", path, "--na", "-999")
     assert plain["rows"] == 60
-    assert told["rows"] == 59
-    assert told["incomplete_rows"] == [7]
+    assert record["rows"] == 59
+    assert record["incomplete_rows"] == [7]
     expected = api.threshold(np.corrcoef(frame.drop(index=5).T)).value
-    assert told["value"] == pytest.approx(expected, abs=1e-9)
+    assert record["value"] == pytest.approx(expected, abs=1e-9)
 
 
 def test_survey_weights_are_offered(main, frame, tmp_path):

@@ -35,14 +35,14 @@ def test_wine_exact_from_the_installed_command(coral, wine, wine_csv, tmp_path):
 
 
 def test_floors_by_name(answer, wine, wine_csv):
-    status, told = answer(
+    status, record = answer(
         "fit", wine_csv, "--rho-min", "0.6", "--rho-min", "alcohol=0.97", "--rho-min", "ash=0"
     )
     assert status == 0
-    assert told["rho_min"]["alcohol"] == 0.97
-    assert told["rho_min"]["ash"] == 0.0
-    assert told["rho_min"]["hue"] == 0.6
-    assert told["fidelity"]["alcohol"] >= 0.97 - 1e-9
+    assert record["rho_min"]["alcohol"] == 0.97
+    assert record["rho_min"]["ash"] == 0.0
+    assert record["rho_min"]["hue"] == 0.6
+    assert record["fidelity"]["alcohol"] >= 0.97 - 1e-9
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
@@ -50,45 +50,45 @@ def test_incomplete_rows_stay_in_their_place_without_outputs(main, birds_csv, tm
     """So does a transformation by the model, to the same numbers; dropping them is an option."""
     out, model = tmp_path / f"out.{ending}", tmp_path / "m.json"
     asked = ("--rho-min", "0.9", "--model", model)
-    status, told, errors = main("fit", birds_csv, *asked, "-o", out)
+    status, text, errors = main("fit", birds_csv, *asked, "-o", out)
     assert status == 0, errors
-    told = " ".join(told.split())
-    assert "2 rows with missing values are not used, and outputs" in told
-    assert "left empty: lines 5, 12." in told
+    text = " ".join(text.split())
+    assert "2 rows with missing values are not used, and outputs" in text
+    assert "left empty: lines 5, 12." in text
     reader = {"csv": pd.read_csv, "parquet": pd.read_parquet, "xlsx": pd.read_excel}[ending]
     before, after = pd.read_csv(birds_csv), reader(out)
     assert list(after.columns) == list(before.columns)
     empty = after[load_model(model).feature_names_in_].isna()
     assert np.flatnonzero(empty.all(axis=1)).tolist() == [3, 10]
     assert empty.to_numpy().sum() == 2 * empty.shape[1]
-    kept = pd.read_csv(birds_csv, keep_default_na=False)
+    plain = pd.read_csv(birds_csv, keep_default_na=False)
     for name in ("island", "sex"):
-        assert after[name].fillna("NA").tolist() == kept[name].tolist()
+        assert after[name].fillna("NA").tolist() == plain[name].tolist()
     again, few = tmp_path / f"again.{ending}", tmp_path / f"few.{ending}"
-    status, told, _ = main("transform", birds_csv, "--model", model, "-o", again)
+    status, text, _ = main("transform", birds_csv, "--model", model, "-o", again)
     assert status == 0
-    assert "lines 5, 12" in " ".join(told.split())
+    assert "lines 5, 12" in " ".join(text.split())
     pd.testing.assert_frame_equal(reader(again), after)
-    status, told, _ = main("fit", birds_csv, "--rho-min", "0.9", "--drop-incomplete", "-o", few)
-    assert "2 rows with missing values are left out: lines 5, 12." in " ".join(told.split())
+    status, text, _ = main("fit", birds_csv, "--rho-min", "0.9", "--drop-incomplete", "-o", few)
+    assert "2 rows with missing values are left out: lines 5, 12." in " ".join(text.split())
     pd.testing.assert_frame_equal(reader(few), after.drop(index=[3, 10]).reset_index(drop=True))
 
 
 def test_excluded_and_chosen_columns(answer, iris_csv, tmp_path):
-    status, told = answer(
+    status, record = answer(
         "fit", iris_csv, "--exclude", "sepal_width", "-o", tmp_path / "out.csv",
         "--output-scale", "original",
     )  # fmt: skip
     assert status == 0
-    assert told["passed_through"] == ["sepal_width", "species"]
-    assert "Columns left as they were: sepal_width, species." in told["notes"]
+    assert record["passed_through"] == ["sepal_width", "species"]
+    assert "Columns left as they were: sepal_width, species." in record["notes"]
     before, after = (pd.read_csv(path, dtype=str) for path in (iris_csv, tmp_path / "out.csv"))
     assert after["sepal_width"].equals(before["sepal_width"])
     old, new = (table["petal_length"].astype(float) for table in (before, after))
     assert new.mean() == pytest.approx(old.mean())
     assert new.std() == pytest.approx(old.std())
-    status, told = answer("fit", iris_csv, "--columns", "petal_length,petal_width")
-    assert list(told["fidelity"]) == ["petal_length", "petal_width"]
+    status, record = answer("fit", iris_csv, "--columns", "petal_length,petal_width")
+    assert list(record["fidelity"]) == ["petal_length", "petal_width"]
 
 
 def test_support_from_a_number_and_from_a_table(answer, iris_csv, tmp_path):
@@ -97,8 +97,8 @@ def test_support_from_a_number_and_from_a_table(answer, iris_csv, tmp_path):
     allowed.astype(int).to_csv(tmp_path / "mask.csv")
     for support in (0.6, tmp_path / "mask.csv"):
         asked = ("--rho-min", 0.5, "--support", support, "--model", tmp_path / "m.json", "--force")
-        status, told = answer("fit", iris_csv, *asked)
-        assert (status == 0) == told["certified"]
+        status, record = answer("fit", iris_csv, *asked)
+        assert (status == 0) == record["certified"]
         assert np.array_equal(load_model(tmp_path / "m.json").T_ != 0.0, allowed)
 
 
@@ -108,8 +108,8 @@ def test_a_support_with_signs_and_intervals(answer, main, iris_csv, tmp_path):
     rows += ["petal_width,sepal_length,,0.1", "sepal_length,sepal_width,0,"]
     support = tmp_path / "known.csv"
     support.write_text("\n".join(rows) + "\n")
-    kept = ("--model", tmp_path / "m.json", "--certificate", tmp_path / "c.json")
-    status, _ = answer("fit", iris_csv, "--rho-min", "0.8", "--support", support, *kept)
+    files = ("--model", tmp_path / "m.json", "--certificate", tmp_path / "c.json")
+    status, _ = answer("fit", iris_csv, "--rho-min", "0.8", "--support", support, *files)
     assert status in (0, 4)
     model = load_model(tmp_path / "m.json")
     T = pd.DataFrame(model.T_, index=model.feature_names_in_, columns=model.feature_names_in_)
@@ -192,12 +192,12 @@ def test_groups_in_the_confidence_and_in_the_report(answer, sites_csv, tmp_path)
     text = page.read_text("utf-8")
     assert "Fitted 5 times without one part of the groups" in text
     assert "For the population" not in text
-    status, told = answer(*asked, "--confidence", "0.9", "--force")
+    status, record = answer(*asked, "--confidence", "0.9", "--force")
     assert status == 0
     sure = CORAL(0.9, confidence=0.9).fit(np.round(rows, 9), groups=np.arange(120) // 6)
-    np.testing.assert_allclose(list(told["rho_min"].values()), sure.floors_, atol=1e-7)
-    assert told["confidence"]["sentence"] == sure.confidence_.sentence()
-    assert "site" in told["passed_through"]
+    np.testing.assert_allclose(list(record["rho_min"].values()), sure.floors_, atol=1e-7)
+    assert record["confidence"]["sentence"] == sure.confidence_.sentence()
+    assert "site" in record["passed_through"]
     assert answer("fit", path, "--rho-min", "0.9")[1]["confidence"] is None
 
 

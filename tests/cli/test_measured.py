@@ -42,9 +42,9 @@ def columns_of(path, names=NAMES):
     return table[list(names)].dropna().to_numpy(), len(table)
 
 
-def assert_same(told, expected):
+def assert_same(text, expected):
     for name, value in expected.items():
-        assert told[name] == pytest.approx(value, abs=1e-8, rel=1e-8), name
+        assert text[name] == pytest.approx(value, abs=1e-8, rel=1e-8), name
 
 
 GOALS = {
@@ -71,17 +71,17 @@ def test_measured_is_what_the_file_shows(answer, skewed_csv, tmp_path, goal):
         if matrix == "shrunk" and weights != "plain":
             continue  # such estimators know no weights
         out = tmp_path / f"{k}.csv"
-        status, told = answer(
+        status, record = answer(
             "fit", skewed_csv, *GOALS[goal], *MATRIX[matrix], *WEIGHTS[weights],
             "--output-scale", ["unit", "original"][k % 2],
             "--exclude", "w,n", "-o", out,
         )  # fmt: skip
         case = (goal, matrix, weights)
-        assert status in (0, 4), (case, told)
-        assert told["written"] == [str(out)]
+        assert status in (0, 4), (case, record)
+        assert record["written"] == [str(out)]
         before, n_given = columns_of(skewed_csv)
         after, _ = columns_of(out)
-        measured = told["measured"]
+        measured = record["measured"]
         assert list(measured) == [
             "largest_correlation_before", "largest_correlation", "largest_vif_before",
             "largest_vif", "min_fidelity", "weakest", "rows_used", "rows_given", "weighted",
@@ -91,35 +91,35 @@ def test_measured_is_what_the_file_shows(answer, skewed_csv, tmp_path, goal):
             w = columns_of(skewed_csv, [*NAMES, WEIGHTS[weights][1]])[0][:, -1]
         assert_same(measured, figures(before, after, w))
         assert measured["weighted"] == (w is not None)
-        assert told["headline"].startswith(f"Largest {'weighted ' * (w is not None)}correlation")
-        fidelity = np.array(list(told["fidelity"].values()))
+        assert record["headline"].startswith(f"Largest {'weighted ' * (w is not None)}correlation")
+        fidelity = np.array(list(record["fidelity"].values()))
         assert fidelity.min() == pytest.approx(measured["min_fidelity"], abs=1e-12)
         assert measured["rows_given"] == n_given == 120
         assert measured["rows_used"] == 118
-        own = matrix == "own"
-        sentence = told["certificate"]["sentence"]
-        assert told["certificate"]["is_about_rows"] == own
-        assert sentence.startswith("Certified for" if told["certified"] else "Not certified for")
-        assert ("Nothing is certified for the plain rows." in sentence) != own
-        if own:
+        is_sample = matrix == "own"
+        sentence = record["certificate"]["sentence"]
+        assert record["certificate"]["is_about_rows"] == is_sample
+        assert sentence.startswith("Certified for" if record["certified"] else "Not certified for")
+        assert ("Nothing is certified for the plain rows." in sentence) != is_sample
+        if is_sample:
             assert measured["min_fidelity"] == pytest.approx(
-                told["certificate"]["min_fidelity"], abs=1e-9
+                record["certificate"]["min_fidelity"], abs=1e-9
             )
 
 
 def test_streamed_rows_give_the_same_figures(answer, skewed_csv, tmp_path, monkeypatch):
     page = tmp_path / "r.html"
-    status, whole = answer("fit", skewed_csv, "--exclude", "w,n", "-o", tmp_path / "a.csv")
+    status, full = answer("fit", skewed_csv, "--exclude", "w,n", "-o", tmp_path / "a.csv")
     monkeypatch.setattr(dataset, "IN_MEMORY", 0)
     monkeypatch.setattr("skcoral.tables.table.BATCH_CELLS", 7 * 8)
     parts = ["-o", tmp_path / "b.csv", "--report", page]
     for k, extra in enumerate(([], parts, ["--weights", "w"])):
-        status, told = answer("fit", skewed_csv, "--exclude", "w,n", *extra)
+        status, record = answer("fit", skewed_csv, "--exclude", "w,n", *extra)
         assert status == 0
         if k < 2:
-            for name, value in whole["measured"].items():
+            for name, value in full["measured"].items():
                 wanted = value if isinstance(value, str) else pytest.approx(value, abs=1e-10)
-                assert told["measured"][name] == wanted
+                assert record["measured"][name] == wanted
         else:
             out = tmp_path / "weighted.csv"
             answer("fit", skewed_csv, "--exclude", "n", *extra, "-o", out)
@@ -127,7 +127,9 @@ def test_streamed_rows_give_the_same_figures(answer, skewed_csv, tmp_path, monke
             np.testing.assert_allclose(*files, atol=1e-9)
             assert "No hold-out table: the table is large." in page.read_text("utf-8")
             w = columns_of(skewed_csv, [*NAMES, "w"])[0][:, -1]
-            assert_same(told["measured"], figures(columns_of(skewed_csv)[0], columns_of(out)[0], w))
+            assert_same(
+                record["measured"], figures(columns_of(skewed_csv)[0], columns_of(out)[0], w)
+            )
 
 
 @pytest.mark.parametrize("command", ["fit", "threshold", "inspect", "frontier"])
@@ -138,9 +140,9 @@ def test_every_answer_about_weighted_rows_says_so(main, skewed_csv, tmp_path, co
     status, shown, _ = main(*asked, "--exclude", "n", "--weights", "w")
     shown = " ".join(shown.split())
     w = columns_of(skewed_csv, [*NAMES, "w"])[0][:, 5]  # weights have no scale
-    told = f"Rows are weighted by w; they tell as much as {w.sum() ** 2 / (w @ w):,.0f} equally"
+    text = f"Rows are weighted by w; they tell as much as {w.sum() ** 2 / (w @ w):,.0f} equally"
     assert status == 0
-    assert shown.count(told) == 1
+    assert shown.count(text) == 1
     if command == "fit":
         assert shown.startswith("Largest weighted correlation")
         assert "these 118 rows with their weights" in shown
@@ -155,9 +157,9 @@ def test_a_largest_correlation_that_rises_is_said(main, answer, tmp_path):
     matrix, support = tmp_path / "R.csv", tmp_path / "support.csv"
     matrix.write_text(",a,b,c\na,1,0.7,0\nb,0.7,1,0.6\nc,0,0.6,1\n")
     support.write_text("source,output\na,a\nb,b\nc,c\nc,b\n")
-    _, told = answer("fit", matrix, "--rho-min", 0.5, "--support", support)
-    measured = told["measured"]
+    _, record = answer("fit", matrix, "--rho-min", 0.5, "--support", support)
+    measured = record["measured"]
     assert measured["largest_correlation"] > measured["largest_correlation_before"] + 0.1
-    assert "higher than before" in told["headline"]
+    assert "higher than before" in record["headline"]
     _, said, _ = main("fit", matrix, "--rho-min", 0.95)
     assert "higher than before" not in " ".join(said.split())

@@ -49,10 +49,10 @@ def test_line_breaks_in_names_of_files_do_not_break_the_answer(main, wine_csv, t
         ["verify", table, tmp_path / "c\nd"],
         ["inspect", table],
     ):
-        status, told, _ = main(*arguments)
+        status, text, _ = main(*arguments)
         assert status == 0
-        assert "a\nb" not in told
-        assert "a\N{REPLACEMENT CHARACTER}b" in " ".join(told.split("\n"))
+        assert "a\nb" not in text
+        assert "a\N{REPLACEMENT CHARACTER}b" in " ".join(text.split("\n"))
 
 
 def test_packages_that_are_not_installed_are_named(main, wine_csv, tmp_path, monkeypatch):

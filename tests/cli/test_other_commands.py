@@ -15,21 +15,21 @@ from skcoral.cli.parser import COMMANDS
 
 
 def test_inspect_as_json_has_everything(answer, wine, wine_csv):
-    status, told = answer("inspect", wine_csv)
+    status, record = answer("inspect", wine_csv)
     assert status == 0
-    assert told["rows"] == told["complete_rows"] == 178
+    assert record["rows"] == record["complete_rows"] == 178
     R = wine.correlation
-    assert told["condition_number"] == pytest.approx(np.linalg.cond(R))
-    assert np.allclose(list(told["vif"].values()), np.diag(np.linalg.inv(R)))
+    assert record["condition_number"] == pytest.approx(np.linalg.cond(R))
+    assert np.allclose(list(record["vif"].values()), np.diag(np.linalg.inv(R)))
     # the paper's figure for ρ★
-    assert told["threshold"]["lower"] == pytest.approx(0.826231, abs=5e-7)
-    assert told["threshold"]["upper"] == pytest.approx(0.826231, abs=5e-7)
+    assert record["threshold"]["lower"] == pytest.approx(0.826231, abs=5e-7)
+    assert record["threshold"]["upper"] == pytest.approx(0.826231, abs=5e-7)
     # The published figures of the classical methods on these data.
     values, vectors = np.linalg.eigh(R)
     zca = np.diag((vectors * np.sqrt(values)) @ vectors.T)
-    assert told["methods"]["ZCA-cor"]["min_fidelity"] == pytest.approx(zca.min())
-    assert told["methods"]["PCA"]["min_fidelity"] < told["methods"]["ZCA-cor"]["min_fidelity"]
-    strongest = told["strongest_pairs"][0]
+    assert record["methods"]["ZCA-cor"]["min_fidelity"] == pytest.approx(zca.min())
+    assert record["methods"]["PCA"]["min_fidelity"] < record["methods"]["ZCA-cor"]["min_fidelity"]
+    strongest = record["strongest_pairs"][0]
     off = np.abs(np.triu(R, 1))
     i, j = np.unravel_index(off.argmax(), off.shape)
     assert strongest["pair"] == [wine.names[i], wine.names[j]]

@@ -54,7 +54,7 @@ def test_files_hold_what_rolling_returns(prices, main, tmp_path, by):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "words"),
     [
         (["--window", "90D"], "windows of time need dates"),
         (["--window", "soon", "--date", "date"], "span of time"),
@@ -63,11 +63,11 @@ def test_files_hold_what_rolling_returns(prices, main, tmp_path, by):
         (["--window", "40", "--weights", "a"], "--weights"),
     ],
 )
-def test_wrong_use_is_reported_and_leaves_no_file(prices, main, tmp_path, arguments, told):
+def test_wrong_use_is_reported_and_leaves_no_file(prices, main, tmp_path, arguments, words):
     out = tmp_path / "out.csv"
     status, _, err = main("roll", prices[0], *arguments, "-o", out)
     assert status in (2, 3)
-    assert told in err
+    assert words in err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -164,5 +164,5 @@ def test_windows_with_few_rows_are_counted(prices, main, tmp_path, window, few):
     _, said, _ = main("roll", prices[0], *asked, "-o", tmp_path / "out.csv", "--windows", windows)
     figures = pd.read_csv(windows)
     assert ((figures["rows"] <= 4) & (figures["status"] != "short")).sum() == few
-    told = f"{few} windows with no more complete rows than variables (4)"
-    assert (told in " ".join(said.split())) == (few > 0)
+    text = f"{few} windows with no more complete rows than variables (4)"
+    assert (text in " ".join(said.split())) == (few > 0)

@@ -46,12 +46,12 @@ def test_residuals_below_what_the_rank_allows_are_refused_in_words_of_the_comman
 
 
 def test_status_agrees_with_what_is_called_certified(main, answer, wine_csv, tmp_path):
-    told = answer("fit", wine_csv, "--max-vif", "1.5")[1]
-    assert told["certified"]
-    assert told["status"] == "optimal"
-    assert "highest common floor" in told["status_is_about"]
+    record = answer("fit", wine_csv, "--max-vif", "1.5")[1]
+    assert record["certified"]
+    assert record["status"] == "optimal"
+    assert "highest common floor" in record["status_is_about"]
     # of the residual nothing is claimed: no bound, and no price that would follow from it
-    assert told["lower_bound"] is told["gap"] is told["prices"] is None
+    assert record["lower_bound"] is record["gap"] is record["prices"] is None
     said = main("fit", wine_csv, "--max-vif", "1.5")[1]
     assert said.count("Certified for these 178 rows") == 1
     assert "Nothing was written" in said

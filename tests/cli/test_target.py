@@ -30,14 +30,14 @@ def column(path, name):
 
 def test_fit_leaves_the_outcome_alone(main, answer, sales_csv, tmp_path):
     out = tmp_path / "out.csv"
-    status, told = answer("fit", sales_csv, "--target", "growth", "--max-vif", "2", "-o", out)
+    status, record = answer("fit", sales_csv, "--target", "growth", "--max-vif", "2", "-o", out)
     assert status == 0
-    assert told["target"] == "growth"
-    assert list(told["fidelity"]) == ["a", "b", "c"]
-    assert told["rows"] == 80  # the row without an outcome as well
+    assert record["target"] == "growth"
+    assert list(record["fidelity"]) == ["a", "b", "c"]
+    assert record["rows"] == 80  # the row without an outcome as well
     assert column(out, "growth") == column(sales_csv, "growth")
     alone = answer("fit", sales_csv, "--exclude", "growth", "--max-vif", "2")[1]
-    assert told["fidelity"] == pytest.approx(alone["fidelity"], abs=1e-9)
+    assert record["fidelity"] == pytest.approx(alone["fidelity"], abs=1e-9)
     screen = main("fit", sales_csv, "--target", "growth", "--max-vif", "2")[1]
     assert "growth is the outcome" in screen
 
@@ -59,11 +59,11 @@ def test_the_report_has_the_regression_of_an_outcome_that_is_a_number(main, sale
 
 
 def test_inspect_recommends_for_the_variables_and_repeats_the_outcome(main, answer, sales_csv):
-    status, told = answer("inspect", sales_csv, "--target", "growth")
+    status, record = answer("inspect", sales_csv, "--target", "growth")
     assert status == 0
-    assert told["target"] == "growth"
-    assert "growth" not in told["vif"]
-    assert "--target growth" in told["recommended"]["command"]
+    assert record["target"] == "growth"
+    assert "growth" not in record["vif"]
+    assert "--target growth" in record["recommended"]["command"]
     screen = main("inspect", sales_csv, "--target", "growth")[1]
     assert "growth is the outcome" in screen
     assert "growth (left out)" not in screen
@@ -81,8 +81,8 @@ def test_a_variable_of_a_matrix_can_be_the_outcome(answer, tmp_path):
     path = tmp_path / "m.csv"
     path.write_text(",a,b,y\na,1,0.6,0.2\nb,0.6,1,0.3\ny,0.2,0.3,1\n")
     page = tmp_path / "report.html"
-    status, told = answer("fit", path, "--target", "y", "--rho-min", "0.9", "--report", page)
+    status, record = answer("fit", path, "--target", "y", "--rho-min", "0.9", "--report", page)
     assert status == 0
-    assert list(told["fidelity"]) == ["a", "b"]
-    assert "y is the outcome: it is left out of the variables." in told["notes"]
+    assert list(record["fidelity"]) == ["a", "b"]
+    assert "y is the outcome: it is left out of the variables." in record["notes"]
     assert "No regression of y: the file holds a matrix and no rows." in page.read_text()

@@ -29,8 +29,8 @@ def test_another_table(main, wine, tmp_path, made_of):
     table, path = tmp_path / "table.csv", tmp_path / "c.json"
 
     def write(rows):
-        kept = rows.corr() if made_of == "a matrix" else rows
-        kept.to_csv(table, index=made_of == "a matrix")
+        table_rows = rows.corr() if made_of == "a matrix" else rows
+        table_rows.to_csv(table, index=made_of == "a matrix")
 
     write(wine.to_frame())
     assert main("fit", table, "--rho-min", "0.9", "--certificate", path)[0] == 0
@@ -38,9 +38,9 @@ def test_another_table(main, wine, tmp_path, made_of):
     write(wine.to_frame().iloc[1:])
     status, out, _ = main("verify", table, path)
     assert status == 4
-    told = " ".join(out.split())  # long paths break lines
-    assert "NOT true of" in told
-    assert "another correlation matrix" in told
+    text = " ".join(out.split())  # long paths break lines
+    assert "NOT true of" in text
+    assert "another correlation matrix" in text
 
 
 def test_the_estimator_is_part_of_the_question(main, wine_csv, tmp_path):

@@ -127,8 +127,8 @@ def test_constant_columns_are_found_whatever_the_batches(value):
     for start in range(0, 50, 7):
         moments.update(X[start : start + 7])
     assert moments.constant_columns() == ("flat",)
-    whole = merge_all(Moments.from_rows(part, names=["varies", "flat"]) for part in (X[:3], X[3:]))
-    assert whole.constant_columns() == ("flat",)
+    full = merge_all(Moments.from_rows(part, names=["varies", "flat"]) for part in (X[:3], X[3:]))
+    assert full.constant_columns() == ("flat",)
 
 
 def test_a_computed_constant_is_constant_and_a_small_spread_is_not():

@@ -16,9 +16,9 @@ def test_partial_fit_is_fit(wine, batch):
     coral = CORAL(0.7)
     for start in range(0, len(wine), batch):
         coral.partial_fit(wine.iloc[start : start + batch])
-    whole = CORAL(0.7).fit(wine)
-    np.testing.assert_allclose(coral.T_, whole.T_, atol=1e-10)
-    np.testing.assert_allclose(coral.transform(wine), whole.transform(wine), atol=1e-9)
+    full = CORAL(0.7).fit(wine)
+    np.testing.assert_allclose(coral.T_, full.T_, atol=1e-10)
+    np.testing.assert_allclose(coral.transform(wine), full.transform(wine), atol=1e-9)
     assert coral.n_samples_seen_ == 178
 
 
@@ -87,14 +87,14 @@ def test_fit_moments_of_two_sites(wine):
     coral = CORAL(0.7).fit_moments(sites[0].merge(sites[1]))
     np.testing.assert_allclose(coral.T_, CORAL(0.7).fit(wine).T_, atol=1e-10)
     assert list(coral.feature_names_in_) == names
-    whole = Moments.from_rows(wine)
-    coral = CORAL(0.7).fit_moments(whole)
-    before = {name: np.array(value) for name, value in whole.state().items()}
+    full = Moments.from_rows(wine)
+    coral = CORAL(0.7).fit_moments(full)
+    before = {name: np.array(value) for name, value in full.state().items()}
     coral.partial_fit(wine[:5])
     assert coral.n_samples_seen_ == len(wine) + 5
-    for name, value in whole.state().items():  # those of the caller are unchanged
+    for name, value in full.state().items():  # those of the caller are unchanged
         np.testing.assert_array_equal(np.array(value), before[name])
-    whole.update(wine[:7])
+    full.update(wine[:7])
     assert coral.moments_.n_rows == len(wine) + 5
 
 

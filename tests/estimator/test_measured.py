@@ -71,14 +71,14 @@ def test_few_rows_are_measured_without_a_matrix_of_all_pairs(monkeypatch):
     coral, few = CORAL(0.9).fit(X), X[[3, 17, 20]]
     monkeypatch.setattr(linalg, "_CHUNK", 3)
     kinds = (Moments.from_rows(few), RowMoments(few, coral.result_.names))
-    whole, apart = (measure_rows(coral.estimate_, coral.result_, kind) for kind in kinds)
-    assert whole.after is not None
+    full, apart = (measure_rows(coral.estimate_, coral.result_, kind) for kind in kinds)
+    assert full.after is not None
     assert apart.after is None
-    for measured in (whole, apart):
+    for measured in (full, apart):
         for figure, value in figures(few, coral.transform(few)).items():
             assert measured.to_dict()[figure] == pytest.approx(value, abs=1e-9), figure
         assert "largest VIF ∞ → ∞" in measured.headline()
-    np.testing.assert_allclose(apart.fidelity, whole.fidelity, atol=1e-12)
+    np.testing.assert_allclose(apart.fidelity, full.fidelity, atol=1e-12)
 
 
 def test_composites_have_no_figures_of_their_own_before():

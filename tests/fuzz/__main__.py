@@ -54,9 +54,9 @@ class Tally:
 
     def table(self) -> str:
         """The counts as a table."""
-        found = pd.DataFrame(self.counts, index=COUNTS).T.fillna(0).astype(int)
-        found.loc["all"] = found.sum()
-        return found.to_string()
+        counts = pd.DataFrame(self.counts, index=COUNTS).T.fillna(0).astype(int)
+        counts.loc["all"] = counts.sum()
+        return counts.to_string()
 
     @property
     def bad(self) -> int:
@@ -71,9 +71,9 @@ def solve(tally: Tally, kind: str, problem: problems.Problem, rng: Any) -> None:
     result = decorrelate(named, **problem.asked)
     if result.status in ("best_found", "not_converged"):
         tally.add(kind, "open")
-    found = judge.wrongs(problem.R, result, problem.asked)
-    if found:
-        tally.add(kind, "wrong", "; ".join(found))
+    wrongs = judge.wrongs(problem.R, result, problem.asked)
+    if wrongs:
+        tally.add(kind, "wrong", "; ".join(wrongs))
     for what, forgery in judge.forgeries(rng, result):
         try:
             passed = check(forgery, named).passed

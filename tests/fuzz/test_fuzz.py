@@ -38,7 +38,7 @@ def test_the_judge_accepts_true_answers(solved):
 
 
 @pytest.mark.parametrize(
-    ("lie", "told"),
+    ("lie", "words"),
     [
         (lambda r: replace(r, T=1.001 * r.T), "variances"),
         (lambda r: replace(r, T=np.eye(5)[:, ::-1].copy()), "floor"),
@@ -48,15 +48,15 @@ def test_the_judge_accepts_true_answers(solved):
         (lambda r: replace(r, status="exact"), "its own check"),
     ],
 )
-def test_the_judge_rejects_false_answers(solved, lie, told):
+def test_the_judge_rejects_false_answers(solved, lie, words):
     R, result = solved
-    assert any(told in wrong for wrong in judge.wrongs(R, lie(result), {}))
+    assert any(words in wrong for wrong in judge.wrongs(R, lie(result), {}))
 
 
 def test_the_judge_sees_coefficients_outside_a_support(solved):
     R, result = solved
-    found = judge.wrongs(R, result, {"support": np.eye(5, dtype=bool)})
-    assert "coefficients outside the support" in found
+    wrongs = judge.wrongs(R, result, {"support": np.eye(5, dtype=bool)})
+    assert "coefficients outside the support" in wrongs
 
 
 def test_crashes_and_refusals_are_distinguished():

@@ -147,8 +147,8 @@ def test_rows_that_are_needed_at_once_are_counted_before_they_are_held(coral, fo
     assert left(folder) == []
     # the same table without them is read in parts, and one number more is room enough
     done = [coral(*fit, "--json", cwd=folder, env=env) for env in (few, {})]
-    parts, whole = (json.loads(one.stdout) for one in done)
-    assert parts["objective"] == pytest.approx(whole["objective"], rel=1e-8)
+    parts, full = (json.loads(one.stdout) for one in done)
+    assert parts["objective"] == pytest.approx(full["objective"], rel=1e-8)
     enough = {"CORAL_MAX_CELLS": "12000"}
     assert coral(*fit, *option, cwd=folder, env=enough).returncode == 0
     with use(Limits(cells=15_999)), pytest.raises(TooLargeError, match="there are 16,000 cells"):

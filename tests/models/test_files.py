@@ -81,10 +81,10 @@ def test_round_trip_to_the_last_bit(wine, tmp_path, estimator):
 
 def test_a_loaded_model_goes_on_learning(wine, tmp_path):
     save_model(CORAL().fit(wine[:100]), tmp_path / "half.json")
-    whole = load_model(tmp_path / "half.json").partial_fit(wine[100:])
+    full = load_model(tmp_path / "half.json").partial_fit(wine[100:])
     straight = CORAL().partial_fit(wine[:100]).partial_fit(wine[100:])
-    np.testing.assert_array_equal(whole.moments_.comoment, straight.moments_.comoment)
-    np.testing.assert_array_equal(whole.T_, straight.T_)
+    np.testing.assert_array_equal(full.moments_.comoment, straight.moments_.comoment)
+    np.testing.assert_array_equal(full.T_, straight.T_)
 
 
 def test_tables_without_names(wine, tmp_path):
@@ -108,7 +108,7 @@ def test_the_file_is_plain_json_with_everything_named(saved, wine):
 def test_other_files_are_not_models(saved, tmp_path, wine):
     other, model = tmp_path / "other.json", saved.read_bytes()
     save_moments(Moments.from_rows(wine), other)
-    for content, told in (
+    for content, words in (
         *((model[:length], "truncated") for length in (0, 1, len(model) // 2, len(model) - 2)),
         *((json.dumps({**json.loads(model), "version": v}).encode(), "version") for v in (3, "4")),
         (b"[]", "format"),
@@ -118,7 +118,7 @@ def test_other_files_are_not_models(saved, tmp_path, wine):
         (other.read_bytes(), "scikit-coral moments"),
     ):
         other.write_bytes(content)
-        with pytest.raises(ModelFileError, match=rf"other\.json.*{told}"):
+        with pytest.raises(ModelFileError, match=rf"other\.json.*{words}"):
             load_model(other)
     with pytest.raises(FileNotFoundError):
         load_model(tmp_path / "nowhere.json")

@@ -216,10 +216,10 @@ def test_singular_windows_follow_the_rules_of_singular_tables():
         panel = rolling(X, 25, rho_min=0.6)
         t = 70
         single = CORAL(rho_min=0.6).fit(X.iloc[t - 24 : t + 1])
-    told = [str(w.message) for w in caught if w.category is SingularCorrelationWarning]
-    assert len(told) == 2  # one for all windows, one for the single fit
-    assert told[0].startswith("3 windows, first 2020-04-07")
-    assert "total" in told[0]
+    messages = [str(w.message) for w in caught if w.category is SingularCorrelationWarning]
+    assert len(messages) == 2  # one for all windows, one for the single fit
+    assert messages[0].startswith("3 windows, first 2020-04-07")
+    assert "total" in messages[0]
     assert np.allclose(panel.outputs.iloc[t], single.transform(X.iloc[[t]])[0], atol=1e-8)
     with pytest.raises(SingularCorrelationError, match="total"):
         rolling(X, 25, rho_min=0.6, on_singular="raise")
@@ -233,16 +233,16 @@ def test_groups():
     panel = grouped(variables, by="sector", rho_min=0.95)
     assert len(panel) == 3
     for key in "xyz":
-        own = variables.loc[keys == key, NAMES]
-        single = CORAL(rho_min=0.95).fit(own)
-        assert np.allclose(panel.outputs.loc[keys == key, NAMES], single.transform(own), atol=1e-8)
-        assert np.allclose(panel.model(own.index[-1], group=key).T_, single.T_)
+        rows = variables.loc[keys == key, NAMES]
+        single = CORAL(rho_min=0.95).fit(rows)
+        assert np.allclose(panel.outputs.loc[keys == key, NAMES], single.transform(rows), atol=1e-8)
+        assert np.allclose(panel.model(rows.index[-1], group=key).T_, single.T_)
     both = rolling(X, 15, by=["sector", "side"], rho_min=0.95, lag=1)
-    own = X.loc[(keys == "y") & (X["side"] == 1), NAMES]
-    single = CORAL(rho_min=0.95).fit(own.iloc[-16:-1])
+    rows = X.loc[(keys == "y") & (X["side"] == 1), NAMES]
+    single = CORAL(rho_min=0.95).fit(rows.iloc[-16:-1])
     assert np.allclose(
-        both.outputs.loc[own.index[-1], NAMES].to_numpy(float),
-        single.transform(own.iloc[[-1]])[0],
+        both.outputs.loc[rows.index[-1], NAMES].to_numpy(float),
+        single.transform(rows.iloc[[-1]])[0],
         atol=1e-8,
     )
     assert both.to_frame().index.names == ["sector", "side", "row"]

@@ -74,12 +74,12 @@ def test_dense_optima_are_certified(table):
 
 def test_the_documentation_has_these_counts():
     text = (Path(__file__).parents[2] / "docs" / "reproduction.md").read_text("utf-8")
-    told = {}
+    stated = {}
     for table, cells in re.findall(r"^\| `([\w-]+)` \| (.*) \|$", text, re.MULTILINE):
         total, *counts = (int(cell) if cell.strip() else 0 for cell in cells.split("|"))
-        told[table] = {v: n for v, n in zip(VERDICTS, counts, strict=False) if n}
+        stated[table] = {v: n for v, n in zip(VERDICTS, counts, strict=False) if n}
         assert total == sum(counts)
-    assert told == EXPECTED
+    assert stated == EXPECTED
 
 
 def test_p50_at_095_is_decided():

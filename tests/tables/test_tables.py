@@ -431,27 +431,27 @@ def test_long_files_are_opened_again_for_each_pass(encoding, packed, monkeypatch
     rows = "".join(f'{i},"größe\n{i}",{i * i % 7}\n\n' for i in range(300))
     path = tmp_path / "long.csv"
     path.write_bytes(packed(f"a,b,c\n{rows}\nSource: us\n".encode(encoding)))
-    whole = next(open_table(path).batches())
+    full = next(open_table(path).batches())
     monkeypatch.setattr(delimited, "FIRST", 400)
     monkeypatch.setattr(Limits, "record_bytes", 900)
     table = open_table(path, encoding=encoding)
     for _ in range(2):
         parts = list(table.batches(11))
-        assert [row for part in parts for row in part.rows] == list(whole.rows)
+        assert [row for part in parts for row in part.rows] == list(full.rows)
         for j in range(3):
             cells = [cell for part in parts for cell in plain_cells(part.columns[j])]
-            assert cells == plain_cells(whole.columns[j])
+            assert cells == plain_cells(full.columns[j])
         assert table.skipped == [(903, "Source: us")]
 
 
 def ungrouped(text, decimal):
     """The naive way: groups of three digits after the first, which has no zero in front."""
     mark = "," if decimal == "." else "."
-    whole, point, digits = text.partition(decimal)
-    first, *groups = whole.lstrip("+-").split(mark)
+    full, point, digits = text.partition(decimal)
+    first, *groups = full.lstrip("+-").split(mark)
     plain = groups and all(len(g) == 3 and g.isdigit() for g in groups)
     fits = plain and first.isdigit() and len(first) <= 3 and first[0] != "0"
-    return whole.replace(mark, "") + point + digits if fits else text
+    return full.replace(mark, "") + point + digits if fits else text
 
 
 @given(

@@ -73,9 +73,9 @@ def test_the_optimism_of_the_threshold_is_of_second_order_and_the_same_on_both_s
     """Three normal variables: both ends against the exact second derivative, by simulation."""
     rng = np.random.default_rng(1)
     R = np.array([[1, 0.6, 0.5], [0.6, 1, 0.55], [0.5, 0.55, 1.0]])
-    n, root, found = 200, np.linalg.cholesky(R), threshold(R)
+    n, root, population = 200, np.linalg.cholesky(R), threshold(R)
     upper = np.triu_indices(3, 1)
-    gradient = (found.T @ np.diag(found.weights))[upper]
+    gradient = (population.T @ np.diag(population.weights))[upper]
     h = 1e-3
     second = np.empty((3, 3))
     for a, b in np.ndindex(3, 3):
@@ -93,8 +93,8 @@ def test_the_optimism_of_the_threshold_is_of_second_order_and_the_same_on_both_s
         change = (sample - R)[upper]
         rows = threshold(sample)
         D, S = np.diag(rows.weights), rows.certificate.arrays["S"]
-        low.append(rows.value - found.value - gradient @ change)  # the first order cancels
-        high.append((np.trace(np.linalg.solve(S, D @ R @ D)) + np.trace(S)) / 2 - found.value)
+        low.append(rows.value - population.value - gradient @ change)  # the first order cancels
+        high.append((np.trace(np.linalg.solve(S, D @ R @ D)) + np.trace(S)) / 2 - population.value)
         curves.append(change @ second @ change / 2)
     assert np.mean(curves) < 0
     assert np.mean(low) == pytest.approx(np.mean(curves), rel=0.1)

@@ -48,11 +48,11 @@ REQUESTS = {
 }
 
 
-@pytest.mark.parametrize("held", [True, False])
+@pytest.mark.parametrize("in_memory", [True, False])
 @pytest.mark.parametrize("name", REQUESTS)
-def test_a_fit_is_that_of_the_estimator_on_the_complete_rows(frame, name, held, monkeypatch):
+def test_a_fit_is_that_of_the_estimator_on_the_complete_rows(frame, name, in_memory, monkeypatch):
     request = REQUESTS[name]
-    monkeypatch.setattr(dataset, "IN_MEMORY", 20_000_000 if held else 0)
+    monkeypatch.setattr(dataset, "IN_MEMORY", 20_000_000 if in_memory else 0)
     data = opened(frame).choose(request)
     fit = data.fit({"rho_min": 0.93})
     complete = frame.dropna()

@@ -189,16 +189,16 @@ def test_wide_screens_show_two_sections_side_by_side(wine_view):
 
 
 def test_held_out_residual_stands_beside_raw_table_and_noise(wine_facts, wine_page, wine):
-    held = wine_facts.holdout
+    holdout = wine_facts.holdout
     # independent columns: E r² = 1 / (n - 1) for each of the 78 pairs
-    assert held.criterion_noise.mean() == pytest.approx(78 / (178 / 5 - 1), rel=0.05)
+    assert holdout.criterion_noise.mean() == pytest.approx(78 / (178 / 5 - 1), rel=0.05)
     folds = KFold(5, shuffle=True, random_state=0).split(wine.data)
     raw = [0.5 * ((np.corrcoef(wine.data[new].T) - np.eye(13)) ** 2).sum() for _, new in folds]
-    np.testing.assert_allclose(held.criterion_raw, raw)
-    assert held.sentence() in html.unescape(wine_page)
+    np.testing.assert_allclose(holdout.criterion_raw, raw)
+    assert holdout.sentence() in html.unescape(wine_page)
     assert "add to the least possible residual" in html.unescape(wine_page)
-    for figure in (held.criterion_new, held.criterion_raw, held.criterion_noise):
-        assert f"{figure.mean():.4g}" in held.sentence()
+    for figure in (holdout.criterion_new, holdout.criterion_raw, holdout.criterion_noise):
+        assert f"{figure.mean():.4g}" in holdout.sentence()
 
 
 @pytest.mark.parametrize("asked", [{"rho_min": 0.85}, {"rho_min": {"ash": 0.9}}, {"max_vif": 1.5}])
@@ -211,9 +211,9 @@ def test_marks_of_lower_fidelities_agree_with_the_figures_beside_them(wine, aske
     assert len(cells) == 6
     assert all((float(new) < float(fitted)) == bool(mark) for fitted, new, mark in cells)
     # a limit has another highest floor in every fold, some of them below that of all rows
-    kept = (facts.holdout.fidelity_fitted >= facts.result.rho_min - 1e-9).all()
-    assert kept == ("max_vif" not in asked)
-    assert ("Floors are kept on the rows fitted" in held_out) == kept
+    are_kept = (facts.holdout.fidelity_fitted >= facts.result.rho_min - 1e-9).all()
+    assert are_kept == ("max_vif" not in asked)
+    assert ("Floors are kept on the rows fitted" in held_out) == are_kept
 
 
 @pytest.mark.filterwarnings("ignore::skcoral.exceptions.SingularCorrelationWarning")
@@ -244,7 +244,7 @@ def test_points_of_a_curve_that_are_not_certified_are_counted(wine):
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "words"),
     [
         ({"rho_min": 0.9, "covariance": "OAS"}, "<dt>correlations</dt><dd>estimated by OAS</dd>"),
         ({"max_correlation": 0.3}, "the highest common fidelity with no |r| above 0.3"),
@@ -253,10 +253,10 @@ def test_points_of_a_curve_that_are_not_certified_are_counted(wine):
         ({"budget": 0.1}, "with at most 0.1 residual"),
     ],
 )
-def test_what_was_asked_is_told(wine, asked, told):
+def test_what_was_asked_is_told(wine, asked, words):
     coral = CORAL(**asked).fit(wine.to_frame().iloc[:, :5])
     page = html.unescape(report.render(report.gather(coral, n_points=0)))
-    assert told in page
+    assert words in page
     assert "The trade-off" not in page
 
 
