@@ -103,8 +103,8 @@ def proved_columns(
 ) -> Proved:
     """The columns of the support of a certificate."""
     given = numbers(support, (len(R), len(rho_min)), "`support`")
-    own = np.diag(given) if anchors is None else given.any(axis=0)
-    if not np.isin(given, (0.0, 1.0)).all() or not own.all():
+    needed = np.diag(given) if anchors is None else given.any(axis=0)
+    if not np.isin(given, (0.0, 1.0)).all() or not needed.all():
         raise CertificateError(
             "a support consists of zeros and ones, with ones on the diagonal, or with anchors "
             "somewhere in every column."
@@ -116,14 +116,14 @@ def proved_columns(
 
 
 def _floor(
-    R: Array, own: Column, b: Array, rho: float, arithmetic: Arithmetic
+    R: Array, one: Column, b: Array, rho: float, arithmetic: Arithmetic
 ) -> tuple[float, float, float]:
     """Both ends of the floor of a column, and how far it may be from the one that is meant."""
-    omega, K = own.sources, own.axes
+    omega, K = one.sources, one.axes
     if np.count_nonzero(b) == 1 and abs(b[omega[0]]) == 1:  # the anchor is the first source
-        exact = 1.0 if own.fixed else rho
+        exact = 1.0 if one.fixed else rho
         return exact, exact, 0.0
-    if not own.fixed and rho == 0:
+    if not one.fixed and rho == 0:
         return 0.0, 0.0, 0.0
     inside, x = R[np.ix_(omega, omega)], K[:1].T
     lack = arithmetic.enclosed(K, inside, K.T, minus=np.eye(len(K)))
@@ -132,11 +132,11 @@ def _floor(
     unity = (lack[0, 0] + 1.0).sqrt()  # the length of x
     # With c = reach · length and q = c R_Ω x − (R b)_Ω: c xᵀRt is at least ρ √(bᵀRb) − |qᵀt|, and
     # t = Kᵀs with ‖s‖ < 2, so that |qᵀt| ≤ 2 ‖K q‖.
-    c = own.reach * own.length
+    c = one.reach * one.length
     image, wanted = arithmetic.enclosed(inside, x), arithmetic.enclosed(R[omega], b[:, None])
     off = 2.0 * float(np.sum(np.abs(K) @ (image * c - wanted).size()))
-    if own.fixed:
-        turned = 2.0 * off / own.length if rho >= 1 else 0.0
+    if one.fixed:
+        turned = 2.0 * off / one.length if rho >= 1 else 0.0
         return unity.lower, unity.upper, turned + float((unity - 1.0).size())
     length = arithmetic.enclosed(b[None], R, b[:, None])[0, 0].sqrt()
     floor = (length * rho - off) / c

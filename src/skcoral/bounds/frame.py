@@ -78,11 +78,11 @@ def from_dual(
 def threshold_bound(certificate: Certificate, A: Array, arithmetic: Arithmetic) -> Enclosure:
     """Upper bound of the largest common floor at which D2 has its least value."""
     r, p = A.shape
-    own, N = spent(certificate.arrays, "weights", np.zeros(p), A, arithmetic)
+    linear, N = spent(certificate.arrays, "weights", np.zeros(p), A, arithmetic)
     lengths = floors_of_columns(A, np.ones(p))
     total = (exactly(certificate.arrays["weights"]) * (lengths.rest + 1.0)).total()
     traces = exactly(np.diag(N)).total() * float(p) / float(r)
-    value: Enclosure = (traces - own) * 0.5 / total
+    value: Enclosure = (traces - linear) * 0.5 / total
     return value
 
 

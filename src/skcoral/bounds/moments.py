@@ -81,17 +81,17 @@ def _spheres(
 ) -> tuple[list[list[Array]], list[list[Array]], float, Array]:
     """All B_jk and their radii, how far columns are off unit length, and the squares ρ_k²."""
     cuts = np.cumsum([0, *(len(one.K) for one in proved.columns)])
-    own = [slice(a, b) for a, b in pairwise(cuts)]
+    at = [slice(a, b) for a, b in pairwise(cuts)]
     K = np.zeros((int(cuts[-1]), len(R)))
-    for rows, one in zip(own, proved.columns, strict=True):
+    for rows, one in zip(at, proved.columns, strict=True):
         K[rows, one.sources] = one.K
     gram = arithmetic.enclosed(K, R, K.T, minus=np.eye(len(K)))
-    B, radius = ([[A[i, j] for j in own] for i in own] for A in gram.spread())
+    B, radius = ([[A[i, j] for j in at] for i in at] for A in gram.spread())
     # sᵀ(I + E_k)s = 1, so that ‖s‖² is at least 1/(1 + e), and s₁/‖s‖ at least ρ(1 − e) − ‖E_k e₁‖.
-    e = max(_norm(gram[i, i].size()) for i in own)
+    e = max(_norm(gram[i, i].size()) for i in at)
     if not e < 0.1:
         raise CertificateError("R is too nearly singular to prove a bound for this support.")
-    first = np.array([_norm(gram[i, i].size()[:, 0]) for i in own])
+    first = np.array([_norm(gram[i, i].size()[:, 0]) for i in at])
     lowered = np.maximum((1 - 4 * e) * proved.floors.lower - 2 * first, 0.0)
     return B, radius, e, lowered**2 * (1 - 8 * UNIT)
 

@@ -91,8 +91,8 @@ def _column(
     beside = np.ones(len(K))
     beside[0] = 0.0
     size = 2 * float(np.abs(np.linalg.eigvalsh(middle)).max()) or 1.0
-    whole = middle + np.diag(eta * beside)
-    half = np.linalg.inv(np.linalg.cholesky(whole + size * np.eye(len(K))))
+    full = middle + np.diag(eta * beside)
+    half = np.linalg.inv(np.linalg.cholesky(full + size * np.eye(len(K))))
     guess = 1 / float(np.linalg.eigvalsh(half @ half.T)[-1]) - size
     # what is not known of the form: P, and R_Ω beside the anchor, whose row is exact
     apart = spread + 2 * eta * np.outer(unity[0] * beside, unity[0] * beside)
@@ -103,7 +103,7 @@ def _column(
 
     def prove(shift: float) -> float | None:
         theta = guess - shift
-        A = whole - theta * np.eye(len(K))
+        A = full - theta * np.eye(len(K))
         radius = apart + unity * abs(theta) + 6 * UNIT * (np.abs(A) + np.abs(middle) + abs(theta))
         return None if definite(arithmetic, A, radius) is None else theta
 

@@ -85,8 +85,8 @@ def _within_support(
         )
     lower, upper = np.where(mask, lower, 0.0), np.where(mask, upper, 0.0)
     # A coefficient that may only be zero is off the support, but something has to stay.
-    kept = mask & ((lower != 0) | (upper != 0))
-    return lower, upper, np.where(kept.any(axis=0), kept, mask)
+    free = mask & ((lower != 0) | (upper != 0))
+    return lower, upper, np.where(free.any(axis=0), free, mask)
 
 
 def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Solution:
@@ -94,6 +94,7 @@ def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Soluti
     R, floors, criterion = problem.R, problem.floors, problem.settings.criterion
     lower, upper, mask = _within_support(problem, bounds)
     problem = replace(problem, mask=mask)
+    # A feasible column for every output, or the reason why there is none.
     columns = [
         BoundedColumn(R, *parts)
         for parts in zip(problem.unit_anchors.T, mask.T, lower.T, upper.T, strict=True)
@@ -108,6 +109,7 @@ def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Soluti
     free = solve_unbounded(problem)
     if np.all((lower <= free.T) & (upper >= free.T)):
         return free
+    # Penalised descents nearly keep the bounds; their ends are made feasible, and the best refined.
     space = replace(problem.space, floors=np.maximum(problem.space.floors, _POSITIVE))
     rng = np.random.default_rng(problem.random_state)
     drawn = random_starts(space, max(problem.n_starts - 2, 0), rng)
@@ -115,8 +117,8 @@ def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Soluti
     points = _penalised(space, starts, lower, upper, criterion)
     ends = Ends.of(points, criteria.values(criterion, residuals(space, points)))
     ends_T = space.transform(ends.points[distinct(ends.values, _REPAIRED)])
-    known = () if problem.warm is None else (problem.warm,)
-    near = [_repaired(columns, T, floors) for T in (*known, *ends_T)]
+    warm = () if problem.warm is None else (problem.warm,)
+    near = [_repaired(columns, T, floors) for T in (*warm, *ends_T)]
     candidates = [safe, *(T for T in near if T is not None)]
 
     def residual(T: Array) -> float:
@@ -196,11 +198,10 @@ def _refined(
 
 
 def _half_spaces(space: Caps, bounds: tuple[Array, Array], floors: Array) -> HalfSpaces:
-    """The floors and the intervals of the coefficients of columns that are not fixed."""
-    free = space.floors < 1.0
-    parts = [(np.flatnonzero(free), np.eye(space.m)[np.zeros(free.sum(), int)], floors[free])]
+    """The intervals of the coefficients ``t_ij = axes_ji · u_j``, and the floors."""
+    parts = [(np.arange(space.k), np.eye(space.m)[np.zeros(space.k, int)], floors)]
     for sign, ends in zip((1.0, -1.0), bounds, strict=True):
-        i, j = np.nonzero(np.isfinite(ends) & space.mask & free)
+        i, j = np.nonzero(np.isfinite(ends) & space.mask)
         parts.append((j, sign * space.axes[j, :, i], sign * ends[i, j]))
     return HalfSpaces(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
@@ -280,6 +281,7 @@ def feasible_column(
 
     Where there is none, the error quotes the largest fidelity or the variance that they allow.
     """
+    # From the least variance towards the anchor, until the variance is one.
     least = column.towards_anchor(0.0)
     s, top = 0.0, least
     while column.variance(top) < 1.0 and s < _FAR:

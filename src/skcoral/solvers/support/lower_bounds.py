@@ -69,7 +69,7 @@ def multipliers(caps: Caps, U: Array, half_slope: Array) -> Multipliers:
     # λ = (g₁ − f uᵀg) / (1 − f²), where the difference is taken before the division.
     across = np.einsum("ka,ka->k", gradient[:, 1:], U[:, 1:])
     side = np.where(active, np.einsum("ka,ka->k", U[:, 1:], U[:, 1:]), 1.0)
-    lam = np.where(active, gradient[:, 0] - f * across / np.maximum(side, 1e-300), 0.0)
+    lam = np.where(active, gradient[:, 0] - f * across / side, 0.0)
     lam = np.maximum(lam, 0.0)
     h = np.where(fixed, 0.0, lam * f - radial)
     left = gradient + h[:, None] * U

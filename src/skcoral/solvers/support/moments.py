@@ -139,7 +139,7 @@ class Relaxation:
             first = 1.0 + _COLUMN_WEIGHT**2 * share + 0.5 * (inverse.sum() - share)
             self.scale[np.ix_(at[1:], at[1:])] = 1.0 + _COLUMN_WEIGHT**2
             self.scale[0, at[1:]] = self.scale[at[1:], 0] = first
-        self.scale[0, 0] = max(len(self.pairs), 1.0)
+        self.scale[0, 0] = len(self.pairs)
 
     def _up(self, X: Array, j: int, k: int) -> Array:
         """``E[(s_j ⊗ s_k)(s_j ⊗ s_k)ᵀ]``, times the weight of a column where j is k."""
@@ -248,8 +248,8 @@ class Relaxation:
         S = self._weighted(weights) - self._from_tensors(duals) - self._from_further(further)[0]
         values, vectors = np.linalg.eigh(S[1:, 1:])
         g = (vectors.T @ S[1:, 0]) ** 2
-        size = max(float(np.abs(values).max(initial=0.0)), 1e-300)
-        shifts = max(0.0, -float(values.min(initial=0.0))) + size * np.geomspace(1e-12, 1.0, 49)
+        shifts = max(0.0, -float(values.min(initial=0.0)))
+        shifts = shifts + np.abs(values).max(initial=1e-300) * np.geomspace(1e-12, 1.0, 49)
         corners = (g / (values + shifts[:, None])).sum(axis=1)
         bounds = S[0, 0] - shifts * sum(1 - 1 / n for n in self.sizes) - corners
         best = int(np.argmax(bounds))
