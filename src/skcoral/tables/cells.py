@@ -48,15 +48,8 @@ _GROUPED = {
     )
     for decimal, between in (".,", ",.")
 }
-#: What is left out of cells that count as numbers, in the order in which it is looked for.
-LEFT_OUT = (
-    "Flags behind numbers",
-    "Parentheses that mean a minus",
-    "Percent signs and currency marks",
-    "Marks between thousands",
-)
-#: How many cells had each of them: one of ``LEFT_OUT``, and the mark.
-Marks = Counter[tuple[str, str]]
+#: How many cells that count as numbers had each of the marks that are left out of them.
+Marks = Counter[str]
 _NAN = pa.Array.from_buffers(pa.float64(), 1, [None, pa.py_buffer(np.array([np.nan]))])[0]
 
 
@@ -132,36 +125,40 @@ def _spelled_numbers(
     for i, text in enumerate(texts):
         if is_missing(text, missing):
             continue
-        number, marks = number_of(text, decimal), [""] * len(LEFT_OUT)
+        number, marks = number_of(text, decimal), list[str]()
         if number is None and any(map(str.isdigit, text)):
-            text, *marks = _undressed(text)
-            grouped = _GROUPED[decimal].fullmatch(text)
-            marks.append("" if grouped is None else grouped[1])
-            number = number_of(text.replace(marks[-1], ""), decimal)
+            text, marks = _undressed(text)
+            if grouped := _GROUPED[decimal].fullmatch(text):
+                marks.append(grouped[1])
+                text = text.replace(grouped[1], "")
+            number = number_of(text, decimal)
         wrong[i], values[i] = number is None, np.nan if number is None else number
         if left_out is not None and number is not None:
-            named = zip(LEFT_OUT, marks, strict=True)
-            left_out.update({key: counts[i] for key in named if key[1]})
+            left_out.update(dict.fromkeys(marks, counts[i]))
     return values[places], wrong[places]
 
 
-def _undressed(cell: str) -> tuple[str, str, str, str]:
-    """A number without blanks, and what was around it: its flag, parentheses, percent or currency.
+def _undressed(cell: str) -> tuple[str, list[str]]:
+    """A number without blanks, and the marks around it: a flag, parentheses, percent or currency.
 
     Parentheses are how accountants write a minus; typesetters write U+2212.
     """
-    cell, flag, parentheses, sign = cell.strip().replace("\u2212", "-"), "", "", ""
+    cell, marks = cell.strip().replace("\u2212", "-"), []
     if flagged := _NUMBER_AND_FLAG.fullmatch(cell):
-        cell, flag = flagged.groups()
+        cell = flagged[1]
+        marks.append(flagged[2])
     if cell[:1] == "(" and cell[-1:] == ")":
-        cell, parentheses = f"-{cell[1:-1].strip()}", "()"
+        cell = f"-{cell[1:-1].strip()}"
+        marks.append("()")
     minus = cell[0] if cell[:1] in ("+", "-") and _is_currency(cell[1:2]) else ""
     rest = cell[len(minus) :]
     if rest[-1:] == "%" or _is_currency(rest[-1:]):
-        cell, sign = f"{minus}{rest[:-1].rstrip()}", rest[-1]
+        cell = f"{minus}{rest[:-1].rstrip()}"
+        marks.append(rest[-1])
     elif _is_currency(rest[:1]):
-        cell, sign = f"{minus}{rest[1:].lstrip()}", rest[0]
-    return cell, flag, parentheses, sign
+        cell = f"{minus}{rest[1:].lstrip()}"
+        marks.append(rest[0])
+    return cell, marks
 
 
 def _is_currency(mark: str) -> bool:

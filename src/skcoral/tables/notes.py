@@ -8,7 +8,6 @@ from typing import Literal
 
 from skcoral.core.display import shortened
 from skcoral.core.validation import listing
-from skcoral.tables.cells import LEFT_OUT
 from skcoral.tables.columns import ColumnProfile, TableProfile
 from skcoral.tables.dialect import SEPARATORS
 from skcoral.tables.table import Table
@@ -34,14 +33,12 @@ def reading_notes(table: Table, content: TableProfile, names: Sequence[str]) -> 
     marks = _counted(column.marks for column in columns)
     if marks:
         sentences.append(f"Read as missing: {marks}.")
-    for what in LEFT_OUT:
-        counts = {
-            shortened(c.name): {mark: n for (kind, mark), n in c.left_out.items() if kind == what}
-            for c in columns
-        }
-        if named := [name for name, count in counts.items() if count]:
-            marks = _counted(counts.values())
-            sentences.append(f"{what} were left out: {marks}, in {listing(named, quote='')}.")
+    if named := [shortened(column.name) for column in columns if column.left_out]:
+        left_out = _counted(column.left_out for column in columns)
+        minus = "; parentheses mean a minus" * any("()" in column.left_out for column in columns)
+        sentences.append(
+            f"Marks left out of numbers: {left_out}, in {listing(named, quote='')}{minus}."
+        )
     return [*sentences, *_coded_notes(columns)]
 
 
