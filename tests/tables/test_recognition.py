@@ -79,6 +79,9 @@ LAYOUTS = {
         "Region;Umsatz;Gewinn\n;€;%\n" + "".join(f"Ort {i};1.{i}00,50;{i},5%\n" for i in range(4)),
         [3, 4, 5, 6], [], "Line 2 holds",
     ),
+    "amounts in the first row": (
+        'who,x,y\na,"$1,234.50",(3)\nb,"$2,750",4\nc,"$1,100",9.5%\n', [2, 3, 4], [], "",
+    ),
     "a separator at the end": ('"a","b",\n1.5,2,\n2.5,4,\n3,1,\n', [2, 3, 4], [], ""),
 }  # fmt: skip
 

@@ -170,6 +170,11 @@ def bare(cell: str) -> str:
     return _undressed(cell)[0]
 
 
+def is_grouped(text: str) -> bool:
+    """Whether a text is a number with marks between its thousands, with either decimal mark."""
+    return any(pattern.fullmatch(text) for pattern in _GROUPED.values())
+
+
 def is_missing(cell: Any, na: set[str] | frozenset[str] = frozenset()) -> bool:
     """Whether a cell stands for no value; ``na`` holds more marks, in small letters."""
     if cell is None:

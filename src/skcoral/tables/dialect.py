@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.tables.cells import bare, is_missing, is_number
+from skcoral.tables.cells import bare, is_grouped, is_missing, is_number
 
 #: Rows that are looked at to recognise the separator and the header.
 LOOKED_AT = 60
@@ -177,10 +177,9 @@ def has_units(rows: Sequence[Sequence[Any]], place: int) -> bool:
     if len(rows) < place + 4 or not has_numbers(rows, place + 1):
         return False
     filled = [cell for cell in rows[place + 1] if not _is_blank(cell)]
-    texts = [c for c in filled if isinstance(c, str) and not is_number(c) and not is_missing(c)]
+    words = (isinstance(c, str) and not _is_any_number(c) and not is_missing(c) for c in filled)
     widest = max(len(row) for row in rows[place + 2 :])
-    numbers = any(_COMMA_NUMBER.fullmatch(word.strip()) for word in texts)
-    return len(texts) == len(filled) and 2 * len(filled) > widest - 1 and not numbers
+    return all(words) and 2 * len(filled) > widest - 1
 
 
 def header_place(rows: Sequence[Sequence[Any]]) -> int:
@@ -229,7 +228,7 @@ def _is_any_number(cell: Any) -> bool:
     if not isinstance(cell, str):
         return isinstance(cell, int | float) and not isinstance(cell, bool)
     text = bare(cell)
-    return is_number(text) or _COMMA_NUMBER.fullmatch(text) is not None
+    return is_number(text) or is_grouped(text) or _COMMA_NUMBER.fullmatch(text) is not None
 
 
 def _parsed(lines: Sequence[str], separator: str) -> list[list[str]]:
