@@ -48,7 +48,7 @@ def rolling(
         Columns or index levels whose values are groups, or one label per row: each group has
         windows of its own.
     on : str, optional
-        Column of dates; the index by default.
+        Column of dates; the index by default. Rows out of the order of their dates are refused.
     step : int, default=1
         Rows from the end of a window to that of the next. Rows in between belong to the last
         window that has ended.
