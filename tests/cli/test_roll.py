@@ -71,6 +71,15 @@ def test_wrong_use_is_reported_and_leaves_no_file(prices, main, tmp_path, argume
     assert list(tmp_path.iterdir()) == []
 
 
+def test_windows_of_typed_files_are_called_by_their_dates(prices, main, tmp_path):
+    table, log = tmp_path / "table.parquet", tmp_path / "windows.csv"
+    prices[1][["date", *NAMES]].to_parquet(table)
+    asked = ["--date", "date", "--window", 60, "--step", 30, "--rho-min", 0.9]
+    status, *_ = main("roll", table, *asked, "-o", tmp_path / "out.parquet", "--windows", log)
+    assert status == 0
+    assert pd.read_csv(log)["first"][0] == "2021-03-01"
+
+
 def test_a_matrix_is_no_table_of_rows(prices, main, tmp_path):
     """Taken for rows, a correlation matrix would give outputs that mean nothing."""
     rows = prices[1].select_dtypes("number")

@@ -197,7 +197,7 @@ def _weakest(names: tuple[str, ...], at_lowest: Any) -> str:
     return names[places[0]] if len(places) else ""
 
 
-def _label(value: Any) -> str:
+def row_label(value: Any) -> str:
     """The label of a row as people write it: a date at midnight is a date."""
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[s]").item()
@@ -208,7 +208,7 @@ def warn_about_windows(warned: Warned, columns: dict[str, Any], labels: Any) -> 
     """Warn once for all windows of what single fits warn of, and of windows without a model."""
     for category, (message, windows) in warned.items():
         count = f"{len(windows)} window{'s' if len(windows) > 1 else ''}"
-        first = _label(labels[windows[0]])
+        first = row_label(labels[windows[0]])
         warn(f"{count}, first {first}: {message}", category)
     status, parts = columns["status"], []
     if not len(status):
@@ -223,7 +223,7 @@ def warn_about_windows(warned: Warned, columns: dict[str, Any], labels: Any) -> 
             k = int(where[0])
             few = f"{columns['rows'][k]} rows, {columns['missing'][k]} missing"
             why = few if kind == "short" else columns["reason"][k]
-            parts.append(f"{len(where)} {reason} (first: {_label(labels[k])}, {why})")
+            parts.append(f"{len(where)} {reason} (first: {row_label(labels[k])}, {why})")
     if parts:
         warn(
             f"{np.isin(status, ('short', 'refused')).sum()} of {len(status)} windows have no "

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from skcoral.panels import Panel, rolling
+from skcoral.panels.results import row_label
 from skcoral.tables.matrices import check_rows
 from skcoral.tables.writing import table_writer
 from skcoral.workflow.dataset import Dataset
@@ -64,6 +65,6 @@ def write_windows(data: Dataset, panel: Panel, stream: BinaryIO, path: str | Pat
     """Write a row for each window: its group, the rows it ends and begins with, its figures."""
     columns = {name: np.asarray(cells) for name, cells in (panel.keys | panel.columns).items()}
     writer = table_writer(stream, list(columns), path=path, like=data.table)
-    plain = (c if c.dtype.kind in "iuf" else [str(cell) for cell in c] for c in columns.values())
+    plain = (c if c.dtype.kind in "iuf" else list(map(row_label, c)) for c in columns.values())
     writer.write(list(plain))
     writer.close()
