@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from skcoral.core.arrays import Array, column_dots
@@ -112,7 +110,7 @@ class _Budget:
         """Whether a residual is within the budget, but for rounding."""
         return answer.objective <= self.budget + 1e-9 * max(1.0, self.budget)
 
-    def visit(self, floor: float, start: Any = None) -> Answer:
+    def visit(self, floor: float, start: Array | None = None) -> Answer:
         """The best outputs and bound for a floor."""
         floors = np.full(self.problem.A.shape[1], floor)
         return self._reported(self.problem.solve(floors, start=start))
@@ -139,7 +137,7 @@ class _Budget:
             share = np.clip(below / (below - above), 0.1, 0.9)
             floor = low + share * (high - low)
             moved = Answer(self.problem, np.full(self.problem.A.shape[1], floor))
-            moved.descend(near.outputs[None], widest=NEAR if closely else np.inf)
+            moved.descend(near.U[None], widest=NEAR if closely else np.inf)
             near = self._reported(moved)
             if self.allows(near):
                 inside, low = near, floor
@@ -176,7 +174,7 @@ def singular_frontier(asked: Problem, floors: Array | None, *, n_points: int = 2
         if settings.callback is not None:
             settings.callback(len(answers), answer.objective, answer.lower_bound)
     points = [answers[float(floor)] for floor in floors]
-    outputs = [answer.outputs for answer in points]
+    outputs = [answer.U for answer in points]
     fidelity = np.array([column_dots(problem.host, U) for U in outputs])
     worst = [largest_residuals(FactoredCorrelation(U)).max(initial=0.0) for U in outputs]
     total = np.array([criterion_of(U, "absolute") for U in outputs])

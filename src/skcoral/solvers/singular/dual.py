@@ -162,11 +162,10 @@ def _line_search(now: FrameDual, V: Any, floors: Array, decrement: float) -> Fra
     before = now.merit
     for _ in range(25):
         values, turn = eigh(plus_diagonal(length * V, point.n))
-        n, Q = np.asarray(to_host(values)), now.Q @ turn
-        if n[0] > 0.0:
-            B = turn.T @ point.B
+        n, B = np.asarray(to_host(values)), turn.T @ point.B
+        if n[0] > 0.0:  # of next to singular ones, rounding alone may take it away
             there = frame_point(n, B, floors, barrier=point.barrier, kappa=point.kappa)
-            new = replace(now, point=there, Q=Q)
+            new = replace(now, point=there, Q=now.Q @ turn)
             if new.merit >= before + 1e-4 * length * decrement - 1e-14 * abs(before):
                 return new
         length *= 0.5
@@ -195,7 +194,7 @@ def least_squares(
     tol: float,
     max_iter: int,
     callback: Callback | None = None,
-    start: Any = None,
+    start: Array | None = None,
 ) -> tuple[Any, FrameDual | None, int]:
     """Outputs, the dual point of (★★), and the number of steps.
 
@@ -207,7 +206,7 @@ def least_squares(
     # 1. Gradients, as long as they promise to reach the bound of the rank.
     U, value, steps = descend_one(
         A,
-        on_caps(A, A if start is None else start, floors),
+        on_caps(A, A if start is None else to_device(start, A), floors),
         floors,
         bound=least,
         goal=0.1 * goal,

@@ -27,8 +27,7 @@ from skcoral.core.arrays import (
     to_device,
 )
 
-_ROOT_STEPS = 60  # of Newton's method for κ; it takes three to six
-_ROOT_TOL = 1e-12
+_ROOT_TOL = 1e-12  # relative step of κ that ends Newton's method, after three to six
 
 
 @dataclass(frozen=True)
@@ -100,12 +99,12 @@ def _norm_roots(
     low = np.where(live, barrier / rest, barrier)
     kappa = low if start is None else np.where(live, np.maximum(start, low), low)
     W, rows, moving, rose = B * B, to_device(n[:, None], B), live, np.zeros_like(live)
-    for _ in range(_ROOT_STEPS):
+    while True:
         E = 1.0 / (rows + to_device(kappa[None, :], B))
         WE = W * E
         m = column_sums(WE)
         if not moving.any():
-            break
+            return kappa, E, m
         spread, WE2 = E - to_device(m[None, :], B), WE * E
         v, used = column_dots(W * spread, spread), barrier / np.maximum(kappa, 1e-300)
         g = rho**2 * v / m**2 + used
@@ -118,7 +117,6 @@ def _norm_roots(
         moving = moving & ~(rose & (new < kappa)) & (np.abs(new - kappa) > _ROOT_TOL * kappa)
         rose = new > kappa
         kappa = np.where(moving, new, kappa)
-    return kappa, E, m
 
 
 class Curvature:

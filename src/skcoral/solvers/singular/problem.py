@@ -10,7 +10,7 @@ import numpy as np
 
 from skcoral.bounds.arithmetic import Floats
 from skcoral.bounds.rank import DualBound, factor_bound
-from skcoral.core.arrays import Array, column_dots, to_device, to_host
+from skcoral.core.arrays import Array, column_dots, to_host
 from skcoral.core.criteria import Criterion
 from skcoral.core.problem import Callback, Settings
 from skcoral.core.solution import Certificate, Solution
@@ -73,14 +73,14 @@ class FrameProblem:
     def _plain(self) -> bool:
         return self.criterion == "squared" and self.pair_weights is None
 
-    def value(self, U: Any) -> float:
+    def value(self, U: Array) -> float:
         """The criterion of outputs."""
         if self._plain:
             return squares(U)
-        return criterion_of(np.asarray(to_host(U)), self.criterion, self.pair_weights)
+        return criterion_of(U, self.criterion, self.pair_weights)
 
     def solve(
-        self, floors: Array, *, start: Any = None, callback: Callback | None = None
+        self, floors: Array, *, start: Array | None = None, callback: Callback | None = None
     ) -> Answer:
         """Solve for these floors, from the outputs of a neighbouring problem if given."""
         answer, p = Answer(self, floors), self.A.shape[1]
@@ -93,21 +93,21 @@ class FrameProblem:
             callback=callback if self._plain else None,
             start=start,
         )
-        answer.offer(U)
+        answer.offer(np.asarray(to_host(U)))
         if dual is not None:
             answer.prove("frame", dual.multipliers())
         # 2. Where a gap is left: (★r) by the outputs, then by its maximiser, for plain squares;
         # (★) for the others; and other starts for both.
         if self._plain:
             if not answer.certified:
-                answer.prove("rank", multipliers_of_outputs(self.host, answer.outputs, floors))
+                answer.prove("rank", multipliers_of_outputs(self.host, answer.U, floors))
             if not answer.certified:
                 self._look_around(answer)
         elif self.pair_weights is None or self.pair_weights.any():
             lifted = None if p > _LIFTED_LIMIT or answer.certified else self.lifted(floors)
             if lifted is not None:
                 arrays, suggested, steps = lifted
-                answer.offer(to_device(suggested, self.A))
+                answer.offer(suggested)
                 answer.prove("tradeoff", arrays)
                 answer.n_iter += steps
             if p <= _PAIRS_LIMIT and not answer.certified:
@@ -164,7 +164,7 @@ class FrameProblem:
         A, floors, rng = self.host, answer.floors, np.random.default_rng(0)
         (r, p), bound = A.shape, answer.lower_bound
         count = int(min(self.starts, _EFFORT / (r * r * p)))
-        starts = [answer.outputs[None], A + rng.normal(size=(count, r, p)) / np.sqrt(r)]
+        starts = [answer.U[None], A + rng.normal(size=(count, r, p)) / np.sqrt(r)]
         # with more than two columns per dimension no p × p array is formed
         dual = RankBound(A, floors) if p <= min(_RANK_LIMIT, 2 * r) else None
         if dual is not None:
@@ -173,7 +173,7 @@ class FrameProblem:
             starts += [point.U + short * rng.normal(size=(self.starts, r, p))]
             bound = max(bound, point.value)
         answer.descend(np.concatenate(starts), bound=bound)
-        answer.prove("rank", multipliers_of_outputs(A, answer.outputs, floors))
+        answer.prove("rank", multipliers_of_outputs(A, answer.U, floors))
         if dual is not None and not answer.certified:
             point = dual.maximise(partial(self._accurate, answer.objective), point)
             answer.prove("rank", dual.multipliers(point))
@@ -197,7 +197,7 @@ class FrameProblem:
             (np.inf, 1.0, 4 * further),
             (NEAR, 0.4, further),
         ):
-            U = answer.outputs[None]
+            U = answer.U[None]
             moved = rng.normal(size=(count, *A.shape)) * np.sqrt((1.0 - floors) / len(A))
             moved = U + size * moved
             if size == 1.0:
@@ -210,22 +210,16 @@ class FrameProblem:
 class Answer:
     """The best outputs so far and the best bound so far, for one problem with floors.
 
-    ``U`` (r × p) are feasible, in the basis of the factor and in its library. The first bound is
-    that of the rank alone.
+    ``U`` (r × p) are feasible, in the basis of the factor. The first are the sources themselves,
+    and the first bound is that of the rank.
     """
 
     def __init__(self, problem: FrameProblem, floors: Array) -> None:
         self.problem, self.floors = problem, floors
-        self.U: Any = None
-        self.objective, self.n_iter = np.inf, 0
+        self.U, self.objective, self.n_iter = problem.host, problem.value(problem.host), 0
         r, p = problem.A.shape
         nothing = {"N": np.zeros((r, r)), "multipliers": np.zeros(p), "kappa": np.zeros(p)}
         self.certificate, self.proved = self._evaluated("frame", nothing)
-
-    @property
-    def outputs(self) -> Array:
-        """``U`` in main memory."""
-        return np.asarray(to_host(self.U))
 
     @property
     def lower_bound(self) -> float:
@@ -242,11 +236,11 @@ class Answer:
         floor = float(self.floors.max())
         return self.proved.highest_floor(budget, self.problem.criterion, floor)
 
-    def offer(self, U: Any) -> None:
+    def offer(self, U: Array) -> None:
         """Put outputs on the caps, and keep them where they are better by more than rounding."""
-        U = on_caps(self.problem.A, U, self.floors, room=_ROOM)
+        U = on_caps(self.problem.host, U, self.floors, room=_ROOM)
         value = self.problem.value(U)
-        if self.U is None or value < self.objective - _ROUNDING * max(1.0, self.objective):
+        if value < self.objective - _ROUNDING * max(1.0, self.objective):
             self.U, self.objective = U, value
 
     def descend(self, starts: Array, *, bound: float = 0.0, widest: float = np.inf) -> None:
@@ -266,7 +260,7 @@ class Answer:
             max_iter=int(np.clip(_GRADIENTS / problem._work, 20, 300)),
             widest=widest,
         )
-        self.offer(to_device(U, problem.A))
+        self.offer(U)
         self.n_iter += steps
 
     def prove(self, kind: str, arrays: dict[str, Array]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skcoral.core.arrays import Array, column_dots, to_device, to_host
+from skcoral.core.arrays import Array, column_dots, to_device
 from skcoral.core.linalg import precise_product
 from skcoral.core.lowrank import FactoredCorrelation, transform_of
 from skcoral.core.problem import Problem
@@ -30,7 +30,7 @@ def solve_singular(
     if warm is not None and warm.T.shape[0] != p:  # coefficients on other variables
         warm = None
     problem = frame_problem(asked, starts=STARTS if warm is None else 1)
-    start = None if warm is None else to_device(problem.host @ warm.T, problem.A)
+    start = None if warm is None else problem.host @ warm.T
     if floors is None:
         edge = frame_threshold(problem.A)
         start, floors = edge.U, np.full(p, min(max(edge.lower, 0.0), 1.0))
@@ -48,7 +48,7 @@ def frame_problem(asked: Problem, *, starts: int = STARTS) -> FrameProblem:
 
 def solution_of(answer: Answer, goal: Goal | None = None) -> Solution:
     """An answer with its transformation and its dual point."""
-    A, U, floors = answer.problem.host, answer.outputs, answer.floors
+    A, U, floors = answer.problem.host, answer.U, answer.floors
     lengths, dense = answer.problem.lengths, answer.problem.dense
     G, dual = FactoredCorrelation(U), answer.certificate
     if dense and dual.kind == "tradeoff":  # (★) is about the matrix as it is
@@ -77,7 +77,7 @@ def singular_threshold(asked: Problem) -> SingularThreshold:
     edge = frame_threshold(problem.A)
     if settings.callback is not None:
         settings.callback(edge.n_iter, edge.upper, edge.lower)
-    host, U, lower = problem.host, np.asarray(to_host(edge.U)), edge.lower
+    host, U, lower = problem.host, edge.U, edge.lower
     T = transform_of(host * problem.lengths, U, dense=problem.dense)
     if problem.dense:  # as the digits of T have it: they are few where a direction is weak
         U = precise_product(host, T)

@@ -41,7 +41,7 @@ class FrameThreshold:
 
     lower: float
     upper: float
-    U: Any
+    U: Array
     certificate: Certificate
     n_iter: int
 
