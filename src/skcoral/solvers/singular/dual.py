@@ -143,12 +143,12 @@ def _start(A: Any, floors: Array, share: float) -> FrameDual:
     r, p = A.shape
     values, Q = eigh(A @ A.T)
     n = np.asarray(to_host(values))
-    n = np.maximum(n, 1e-14 * max(float(n[-1]), 1e-300))
+    n = np.maximum(n, 1e-14 * n[-1])
     point = frame_point(n, Q.T @ A, floors, barrier=1e-2 * float(n.mean()))
     dev = float(n @ n) - float(n.sum()) ** 2 / r
     size = max((point.excess + 0.5 * dev) / dev, 0.1) if dev > 0.0 else 1.0
     n = size * n
-    tau = max(float(n.mean()) * p / r * 0.1, 1e-300)
+    tau = 0.1 * float(n.mean()) * p / r
     point = frame_point(n, point.B, floors, barrier=share * tau, kappa=size * point.kappa)
     return FrameDual(point, Q, tau)
 

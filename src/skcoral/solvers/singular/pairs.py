@@ -73,10 +73,7 @@ def lowest(
         counts = (max(_FOLLOWED, len(starts) >> k) for k in range(1, len(widths) + 1))
         stages = [(w, max_iter, count) for w, count in zip(widths, counts, strict=True)]
     for relative, most, count in stages:
-        least = float(values.min())
-        if least - bound <= goal * max(1.0, least):
-            break
-        at_width = smooth(relative * max(least, 1e-12))
+        at_width = smooth(relative * max(float(values.min()), 1e-12))
         how: dict[str, Any] = {}
         if not plain:
             steepest = np.linalg.norm(at_width(best, everyone)[1], axis=1).max(axis=1)

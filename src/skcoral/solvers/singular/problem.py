@@ -103,7 +103,7 @@ class FrameProblem:
                 answer.prove("rank", multipliers_of_outputs(self.host, answer.U, floors))
             if not answer.certified:
                 self._look_around(answer)
-        elif self.pair_weights is None or self.pair_weights.any():
+        else:
             lifted = None if p > _LIFTED_LIMIT or answer.certified else self.lifted(floors)
             if lifted is not None:
                 arrays, suggested, steps = lifted
