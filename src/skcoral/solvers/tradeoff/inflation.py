@@ -6,8 +6,8 @@ with correlation matrix G, the problem is
     max over G of min over λ of  φ(λ, G)   subject to   1/(G⁻¹)_jj ≥ 1/limit,   G_jj = 1,
 
 concave in G and convex in λ. An interior-point method follows the central path, on which
-``λ_j z_j = μ`` and ``κ_j t_j = w μ``, with ``z_j = f_j - γ`` the leads over the common floor γ and
-``t_j`` the slack of the limits; w is fixed. Stationarity,
+``λ_j z_j = κ_j t_j = μ``, with ``z_j = f_j - γ`` the leads over the common floor γ and ``t_j`` the
+slack of the limits. Stationarity,
 ``off(H + G⁻¹ Diag(σ) G⁻¹) = 0`` with ``σ_j = 2 κ_j / (G⁻¹)_jj²``, is what the bound of
 :mod:`skcoral.bounds.vif` needs.
 """
@@ -38,12 +38,12 @@ from skcoral.solvers.tradeoff.inflation_equations import Equations, Point, off_d
 # Gap to stop at: a hundredth of what makes an answer optimal. At ten times this, a few answers next
 # to a fidelity of one keep a gap of nearly what is allowed, for a tenth fewer steps.
 _AIM = 0.01 * LIMIT_GAP
-_PATIENCE = 3  # steps in a row that may fail to lower the gap: rounding is what is left then
 _MAX_STEPS = 100  # ten are taken on average
-_FIRST = 0.3  # sum of the products λ_j z_j at the start; ten times this: a twelfth more steps
+# Sum of the products λ_j z_j at the start; a tenth of it takes a tenth more steps at 60 variables.
+_FIRST = 0.3
 _CENTRING = 0.05  # the share of μ that a step aims at; ten times this doubles the number of steps
 # μ stays above this share of what is left of the equations, per variable: without it, some problems
-# of 150 variables keep gaps of 1e-5. Ten times this takes a tenth more steps.
+# of 150 variables stay open. Ten times this takes a tenth more steps.
 _AHEAD = 0.002
 # Share of what is left of the equations that a solution may leave; ten times this leaves gaps open
 # where R is nearly singular.
@@ -76,7 +76,7 @@ def solve_vif(R: Any, limit: float, settings: Settings) -> Solution:
     if float(inflation_factors(path.R).max()) <= limit:
         return _limited(_at_floor(path, np.eye(len(path.R)), settings), limit, 1.0)
     best = highest_floor(path.R, limit, settings.callback)
-    T = _within(path.R, best.at.inside().outputs, limit)
+    T = _transformation(path.R, best.at.inside().outputs)
     solution = _at_floor(path, T, settings)
     # the multipliers; see bounds/vif.py
     Y = best.at.X * np.sqrt(best.sigma)
@@ -104,21 +104,13 @@ def _at_floor(path: Path, T: Array, settings: Settings) -> Solution:
     return solved.solution(np.full(len(T), floor), settings)
 
 
-def _within(R: Array, outputs: Array, limit: float) -> Array:
-    """The transformation to these outputs, kept within the limit after rounding."""
+def _transformation(R: Array, outputs: Array) -> Array:
+    """The transformation to these outputs."""
     L: Array = np.asarray(np.linalg.cholesky(R), dtype=np.float64)
-    W, pull = outputs, 0.0
-    while True:
-        T = np.asarray(solve_triangular(L, W, lower=True, trans="T"))
-        # corrected for the rounding of L⁻ᵀW, which shows where variables are nearly collinear
-        actual, wanted = (np.linalg.cholesky(G) for G in (correlation_of(R, T), W.T @ W))
-        T = np.asarray(T @ solve_triangular(actual, wanted.T, lower=True, trans="T"))
-        if pull > 1e-9 or float(inflation_factors(correlation_of(R, T)).max()) <= limit:
-            return T
-        # Towards the orthogonal outputs next to them every VIF falls.
-        pull = max(10.0 * pull, 1e-14)
-        U, s, Vt = np.linalg.svd(outputs)
-        W = (U * (1.0 + (1.0 - pull) * (s**2 - 1.0)) ** 0.5) @ Vt
+    T = np.asarray(solve_triangular(L, outputs, lower=True, trans="T"))
+    # corrected for the rounding of L⁻ᵀW, which shows where variables are nearly collinear
+    actual, wanted = (np.linalg.cholesky(G) for G in (correlation_of(R, T), outputs.T @ outputs))
+    return np.asarray(T @ solve_triangular(actual, wanted.T, lower=True, trans="T"))
 
 
 def _limited(solution: Solution, limit: float, upper: float) -> Solution:
@@ -128,13 +120,12 @@ def _limited(solution: Solution, limit: float, upper: float) -> Solution:
 
 @dataclass(frozen=True)
 class Iterate:
-    """A point with the multipliers κ of the limits, their slack t, the leads z, and w = ratio."""
+    """A point with the multipliers κ of the limits, their slack t, and the leads z."""
 
     at: Point
     kappa: Array
     t: Array
     z: Array
-    ratio: float
 
     @property
     def sigma(self) -> Array:
@@ -149,13 +140,12 @@ class Iterate:
     @property
     def mu(self) -> float:
         """μ, as an average over all products."""
-        return self.products / ((1.0 + self.ratio) * self.at.p)
+        return 0.5 * self.products / self.at.p
 
     def left(self) -> float:
         """What is left of the equations, in units of the common floor, at these multipliers.
 
-        A floor or a limit has at least a mean price, even where it has no multiplier yet: without
-        it μ falls too fast where variables are nearly dependent.
+        A floor or a limit has at least a mean price, even where it has no multiplier yet.
         """
         at = self.at
         stationary = off_diagonal(0.5 * at.H + 0.5 * (at.X * self.sigma) @ at.X)
@@ -188,39 +178,26 @@ def highest_floor(
     The callback is called as ``callback(step, φ, weakest fidelity)``; the two meet at the end.
     """
     at = start(R, limit)
-    p = at.p
-    # Near a limit of one, all that G can gain is of the order of the root of what is left of it.
-    rows = np.linalg.norm(off_diagonal(at.H), axis=1).max()
-    ratio = float(np.clip(0.25 * np.sqrt(at.excess) * rows * p, 1e-10, 1.0))
-    mu = _FIRST / p
-    now = Iterate(at, ratio * mu / at.slack, at.slack, mu / at.lam, ratio)
-    best: Iterate | None = None
-    failed = 0
+    mu = _FIRST / at.p
+    now = Iterate(at, mu / at.slack, at.slack, mu / at.lam)
     for n_iter in range(_MAX_STEPS):
         if callback is not None:
             callback(n_iter, now.at.value, float(now.at.fidelity.min()))
-        if now.products < _AIM:
-            if best is None or now.gap < best.gap:
-                best, failed = now, 0
-            else:
-                failed += 1
-            if best.gap <= _AIM or failed == _PATIENCE:
-                break
-        following = _advance(now)
+        following = None if now.products < _AIM and now.gap <= _AIM else _advance(now)
         if following is None:
             break
         now = following
-    return best or now
+    return now
 
 
 def _advance(now: Iterate) -> Iterate | None:
     """One step of Newton's method towards a smaller μ; None where rounding stops it."""
-    at, w, left = now.at, now.ratio, now.left()
+    at, left = now.at, now.left()
     centred = max(_CENTRING * now.mu, min(0.5 * now.mu, _AHEAD * left / at.p))
     target = max(centred, 0.1 * _AIM / at.p)  # a smaller gap than the last one is of no use
     missing = at.slack - now.t
     # κ where G stays as it is; the change of the slack with G is part of the equations.
-    kappa = (w * target - now.kappa * missing) / now.t
+    kappa = (target - now.kappa * missing) / now.t
     b = off_diagonal(0.5 * at.H + (at.X * (kappa / at.vif**2)) @ at.X)
     try:
         system = Equations(at, now.sigma, now.t, now.z, _ACCURACY * max(left, _AIM))
@@ -228,7 +205,7 @@ def _advance(now: Iterate) -> Iterate | None:
     except np.linalg.LinAlgError:
         return None
     t = row_products(at.X @ E, at.X) / at.vif**2 + missing
-    kappa = (w * target - now.kappa * (now.t + t)) / now.t + beyond
+    kappa = (target - now.kappa * (now.t + t)) / now.t + beyond
     z = (target - at.lam * now.z) / at.lam - now.z * d
     ratios = (d, kappa / now.kappa, t / now.t, z / now.z)
     most = max(-float(ratio.min()) for ratio in ratios)
@@ -241,7 +218,6 @@ def _advance(now: Iterate) -> Iterate | None:
                 now.kappa + length * kappa,
                 now.t + length * t,
                 now.z + length * z,
-                w,
             )
             if moved.left() + moved.products <= _WORSE * (left + now.products):
                 return moved

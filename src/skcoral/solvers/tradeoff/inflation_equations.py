@@ -94,18 +94,12 @@ class Point:
 def start(R: Array, limit: float) -> Point:
     """Equal weights, and G between I and R at nine tenths of the share that the limit allows."""
     A: Array = np.asarray(np.linalg.cholesky(R).T, dtype=np.float64)
-    p, share = len(A), (limit - 1.0) / limit
-    values, vectors = np.linalg.eigh(R)
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        part = 0.5 * (low + high)
-        change = part * (values - 1.0)
-        # diag (I + part (R - I))⁻¹ - 1, whose term of first order is zero
-        over = float((vectors**2 @ (change**2 / (1.0 + change))).max())
-        low, high = (low, part) if over / (1.0 + over) > 0.9 * share else (part, high)
-    identity = np.eye(p)
-    G = identity + low * (R - identity)
-    return Point(A, limit - 1.0, G, np.full(p, 1.0 / p))
+    p, share = len(A), 0.9 * (limit - 1.0) / limit
+    # With E = R - I the VIF at I + tE is 1 + t² (E (I + tE)⁻¹ E)_jj, and I + tE ≽ (1 - t) I.
+    E, most = off_diagonal(R), share / (1.0 - share)
+    size = float((E * E).sum(axis=1).max())
+    part = 2.0 * most / (most + np.sqrt(most * most + 4.0 * most * size))
+    return Point(A, limit - 1.0, np.eye(p) + part * E, np.full(p, 1.0 / p))
 
 
 class Equations:
