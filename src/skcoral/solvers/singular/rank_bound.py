@@ -172,7 +172,7 @@ class RankBound:
             V, on_kappa, on_lam, decrement = newton_step(self.A, self.floors, now)
             # shorten the step until λ stays positive, H definite, and the merit grows
             ratios = on_lam[self.live] / now.lam[self.live]
-            length = min(1.0, _INSIDE / max(-float(ratios.min(initial=0.0)), _INSIDE))
+            length = _INSIDE / max(-float(ratios.min(initial=0.0)), _INSIDE)
             new = None
             while new is None and length > _SHORTEST:
                 kappa, lam = now.kappa + length * on_kappa, now.lam + length * on_lam

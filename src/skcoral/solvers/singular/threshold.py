@@ -64,7 +64,7 @@ def frame_threshold(A: Any) -> FrameThreshold:
     Q, size, _ = library(A).linalg.svd(A, full_matrices=False)
     size = np.asarray(to_host(size))
     # equal weights and the best multiple of the root: the trace bound
-    N = matrix_of(np.sqrt(r / p) / p * np.maximum(size, 1e-12 * float(size.max())), Q)
+    N = matrix_of(np.sqrt(r / p) / p * size, Q)
     first = _certificate(A, N, np.full(p, 1.0 / p), np.zeros(p))
     upper, certificate, dual, steps = _from_above(A, *first)
     lower, U, more = _from_below(np.asarray(to_host(A)), np.asarray(to_host(dual.U)), upper)
