@@ -174,3 +174,14 @@ def test_any_dual_point_bounds_any_feasible_point(seed, rho):
     ):
         bound = proved(R, mask, space.floors, arrays, criterion, bound="frame", norm=norm)
         assert bound <= value + 1e-10
+
+
+@pytest.mark.parametrize("r", [0.6, 0.8, 0.95])
+def test_the_order_of_the_variables_does_not_change_the_frame_bound(r):
+    """Equal correlations in two blocks: full Newton steps end on the boundary itself."""
+    R, half, floors = (1 - r) * np.eye(15) + r, np.arange(15) < 7, np.linspace(0, 1, 15)
+    mask, order = half[:, None] == half, np.random.default_rng(0).permutation(15)
+    at = np.ix_(order, order)
+    bound = frame_bound(feasible_set(R, mask, floors), tol=1e-6).value
+    permuted = frame_bound(feasible_set(R[at], mask[at], floors[order]), tol=1e-6).value
+    assert bound == pytest.approx(permuted, rel=1e-5)
