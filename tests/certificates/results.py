@@ -18,7 +18,6 @@ from skcoral.core.problem import Matrix
 from skcoral.core.solution import Certificate
 from skcoral.datasets import make_system
 from skcoral.solvers.singular.rank_bound import multipliers_of_outputs
-from skcoral.solvers.support import support_from_threshold
 from skcoral.solvers.support.caps import feasible_set
 from skcoral.solvers.support.lower_bounds import to_squares
 from skcoral.solvers.support.moments import bound_by_moments
@@ -27,7 +26,7 @@ from skcoral.solvers.support.moments import bound_by_moments
 R = make_system(6)
 PAIRS = np.abs(np.subtract.outer(range(6), range(6))).astype(float)
 ANCHORS = np.random.default_rng(5).normal(size=(6, 4))
-MASK = support_from_threshold(R, 0.2)
+MASK = np.abs(R) > 0.2
 SOURCES = np.abs(np.random.default_rng(1).normal(size=(6, 4))) > 0.25  # of the composites
 SYSTEM = 0.1 * R + 0.9  # residuals of about ten
 FULL: dict[str, Callable[[], Any]] = {

@@ -93,11 +93,6 @@ class SupportSearch(Frozen):
 
     n_starts: int = 0  #: Starts of the search.
     n_best: int = 0  #: How many of them reached the best value.
-    bound: str = "none"  #: The name of the lower bound.
-    #: Largest violation of stationarity; None where bounds on coefficients bind.
-    stationarity: float | None = 0.0
-    random_state: int | None = None  #: The seed, where it was a number.
-    bounds_bind: bool = False  #: Whether a bound on a coefficient binds.
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

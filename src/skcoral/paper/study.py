@@ -13,7 +13,6 @@ from skcoral.api import decorrelate
 from skcoral.core.arrays import Array
 from skcoral.core.results import Decorrelation
 from skcoral.datasets import load_wine, make_system, wdi_correlation
-from skcoral.solvers.support import support_from_threshold
 
 #: Correlations above this allow a coefficient in the paper's support restriction.
 SUPPORT_CUT = 0.15
@@ -63,7 +62,7 @@ def solved(solve: Callable[..., Any], system: str, *args: object) -> Any:
 
 def support(system: str) -> NDArray[np.bool_]:
     """Return which coefficients the paper's support restriction allows."""
-    return np.asarray(support_from_threshold(matrix(system), SUPPORT_CUT))
+    return np.asarray(np.abs(matrix(system)) > SUPPORT_CUT)
 
 
 @cache

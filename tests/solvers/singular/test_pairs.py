@@ -33,7 +33,7 @@ def test_narrow_smoothing_is_the_criterion(criterion: Any) -> None:
     U = np.random.default_rng(4).normal(size=(3, 6))
     U /= np.linalg.norm(U, axis=0)
     wanted = criterion_of(U, criterion, None)
-    assert smoothed(U, None, criterion, None, 1e-8)[0] == pytest.approx(wanted, abs=1e-7)
+    assert smoothed(U, None, criterion, None, 1e-9)[0] == pytest.approx(wanted, abs=1e-7)
 
 
 @pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])

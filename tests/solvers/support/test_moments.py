@@ -189,7 +189,7 @@ def test_moments_close_a_gap_that_quick_bounds_leave() -> None:
     answer = decorrelate(R, support=mask, n_starts=50, proof="moments")
     assert quick.status == "best_found"
     assert answer.status == "optimal"
-    assert answer.search.bound == "moments"
+    assert answer.certificate.info["bound"] == "moments"
     assert answer.objective == pytest.approx(quick.objective)
 
 

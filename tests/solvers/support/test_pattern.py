@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse
 
 from skcoral.exceptions import InvalidArgumentError
-from skcoral.solvers.support import pattern, support_from_threshold
+from skcoral.solvers.support import pattern
 
 NAMES = ("a", "b", "c", "d")
 WANTED = np.array([[1, 1, 0, 0], [0, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]], dtype=bool)
@@ -78,17 +78,6 @@ def test_edges_go_both_ways_and_the_input_is_unchanged():
 def test_errors_name_what_is_wrong(support, message):
     with pytest.raises(InvalidArgumentError, match=message):
         pattern(support, NAMES)
-
-
-def test_threshold_keeps_labels_and_the_diagonal(simulated):
-    R = simulated(5)
-    frame = pd.DataFrame(R, index=list("vwxyz"), columns=list("vwxyz"))
-    mask = support_from_threshold(frame, 0.2)
-    assert list(mask.columns) == list("vwxyz")
-    np.testing.assert_array_equal(mask, np.abs(R) > 0.2)
-    np.testing.assert_array_equal(support_from_threshold(R, 2.0), np.eye(5, dtype=bool))
-    with pytest.raises(InvalidArgumentError, match="at least 0"):
-        support_from_threshold(R, -0.1)
 
 
 def test_lists_of_zeros_and_ones_are_masks_and_tuples_are_edges():

@@ -54,7 +54,7 @@ def test_full_support_is_the_dense_problem(simulated, conic_optimum, p, rho):
     result = solve_support(R, np.full(p, rho), np.ones((p, p), dtype=bool))
     assert result.objective == pytest.approx(conic_optimum(R, rho), abs=2e-8)
     assert result.status == "optimal"
-    assert result.search.bound == "lifted"
+    assert result.certificate.info["bound"] == "lifted"
 
 
 def test_an_end_that_ties_with_its_start_is_the_stationary_one():
@@ -65,7 +65,7 @@ def test_an_end_that_ties_with_its_start_is_the_stationary_one():
     floors = np.array([0.999, 0.85, 0.5, 0.5])
     result = solve_support(R, floors, np.ones((4, 4), dtype=bool), n_starts=20)
     assert result.status == "optimal"
-    assert result.search.stationarity < 1e-11
+    assert result.gap <= 1e-9
 
 
 @pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
@@ -208,7 +208,6 @@ def test_the_result_tells_how_it_was_found(simulated):
     assert result.search.n_starts == 25 or result.status != "best_found"
     assert 1 <= result.search.n_best <= result.search.n_starts
     assert result.support.sum() == mask.sum()
-    assert result.search.bound in ("frame", "lifted", "none")
     assert [c[0] for c in calls] == list(range(1, len(calls) + 1))
     assert min(c[1] for c in calls) == pytest.approx(result.objective, abs=1e-6)
     assert all(c[2] <= result.objective + 1e-9 for c in calls)

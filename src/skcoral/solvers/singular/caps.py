@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.core.arrays import EPS, Array, Index, column_dots, inner, to_device
+from skcoral.core.arrays import Array, Index, column_dots, inner, to_device
+from skcoral.solvers.caps import nearest_on_cap
 from skcoral.solvers.descent import Smooth, descend, inners
 
 _STALL = 1e-9  # progress, relative to the value, that counts as none
@@ -28,14 +29,7 @@ def on_caps(A: Any, V: Any, floors: Array, *, room: float = 0.0) -> Any:
     away = V - to_device(along[..., None, :], V) * A
     # twice, because close to the source little is left and its rounding would grow with it
     away = away - to_device(column_dots(A, away)[..., None, :], V) * A
-    across = np.sqrt(column_dots(away, away))
-    size = np.hypot(along, across)
-    nothing = across <= 4 * EPS * np.maximum(size, 1e-300)
-    inside = (size > 0.0) & (along >= target * size)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        cosine = np.where(nothing | (target >= 1.0), 1.0, np.where(inside, along / size, target))
-        sine = np.sqrt(np.maximum((1.0 - cosine) * (1.0 + cosine), 0.0))
-        factor = np.where(nothing | (cosine >= 1.0), 0.0, sine / np.where(nothing, 1.0, across))
+    cosine, factor = nearest_on_cap(along, np.sqrt(column_dots(away, away)), target)
     return to_device(cosine[..., None, :], V) * A + to_device(factor[..., None, :], V) * away
 
 

@@ -1,8 +1,7 @@
 """Descend on the caps from many places at once, by any criterion over the pairs of outputs.
 
-The worst pair and the absolute sum are smoothed, by the logarithm of a sum of exponentials and by
-``√(g² + ε²)``, with the smoothing taken back in stages; the best point is chosen by its true value.
-Outputs may be stacked.
+The worst pair and the absolute sum are smoothed, with the smoothing taken back in stages; the best
+point is chosen by its true value. Outputs may be stacked.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from skcoral.core.arrays import Array, Index
 from skcoral.core.criteria import Criterion
 from skcoral.core.linalg import blocks_of
 from skcoral.core.lowrank import FactoredCorrelation
+from skcoral.solvers.caps import smooth_criterion
 from skcoral.solvers.descent import Smooth
 from skcoral.solvers.singular.caps import descend_on_caps, squares_and_gradients
 
@@ -73,7 +73,11 @@ def lowest(
         counts = (max(_FOLLOWED, len(starts) >> k) for k in range(1, len(widths) + 1))
         stages = [(w, max_iter, count) for w, count in zip(widths, counts, strict=True)]
     for relative, most, count in stages:
-        at_width = smooth(relative * max(float(values.min()), 1e-12))
+        # of the worst pair relative to its correlation, else to what a pair has on average
+        per_pair = (
+            relative * max(float(values.min()), 1e-12) / max(len(A.T) * (len(A.T) - 1) / 2, 1)
+        )
+        at_width = smooth(0.3 * relative if criterion == "worst" else per_pair)
         how: dict[str, Any] = {}
         if not plain:
             steepest = np.linalg.norm(at_width(best, everyone)[1], axis=1).max(axis=1)
@@ -100,17 +104,5 @@ def smoothed(
     G = np.swapaxes(U, -1, -2) @ U
     G[..., np.arange(p), np.arange(p)] = 0.0
     omega = 1.0 if pair_weights is None else pair_weights
-    if criterion == "squared":
-        true = 0.5 * (omega * G * G).sum(axis=(-2, -1))
-        return true, U @ (2.0 * omega * G), true
-    size = omega * np.abs(G)
-    if criterion == "worst":  # width · log Σ exp(ω|g| / width), relative to the largest
-        sharp, true = 0.1 * width, size.max(axis=(-2, -1))
-        share = np.exp((size - true[..., None, None]) / sharp)
-        mass = 0.5 * share.sum(axis=(-2, -1))
-        gradient = U @ (share * omega * np.sign(G)) / mass[..., None, None]
-        return true + sharp * np.log(mass), gradient, true
-    # the absolute sum is measured per pair, so that the width does not grow with their number
-    root = np.hypot(G, width / max(0.5 * p * (p - 1), 1.0))
-    value, true = (0.5 * a.sum(axis=(-2, -1)) for a in (omega * root, size))
-    return value, U @ (omega * G / root), true
+    value, slope, true = smooth_criterion(G, criterion, width, omega)
+    return value, U @ (2.0 * slope), true

@@ -2,7 +2,7 @@
 
 from skcoral.solvers.support.exactness import Exactness, exactness
 from skcoral.solvers.support.floor import SupportFloor, support_floor
-from skcoral.solvers.support.pattern import pattern, support_from_threshold
+from skcoral.solvers.support.pattern import pattern
 
 __all__ = [
     "Exactness",
@@ -10,5 +10,4 @@ __all__ = [
     "exactness",
     "pattern",
     "support_floor",
-    "support_from_threshold",
 ]

@@ -24,19 +24,12 @@ import scipy.optimize as so
 from skcoral.core import criteria
 from skcoral.core.arrays import Array, Mask
 from skcoral.core.criteria import Criterion
-from skcoral.core.solution import Solution
+from skcoral.core.solution import Solution, SupportSearch
 from skcoral.core.validation import listing
 from skcoral.exceptions import InfeasibleError, InvalidArgumentError
 from skcoral.solvers.support.caps import Caps
 from skcoral.solvers.support.interior_point import HalfSpaces, refine
-from skcoral.solvers.support.objectives import (
-    Loss,
-    absolute_loss,
-    descended,
-    power_loss,
-    residuals,
-    squared_loss,
-)
+from skcoral.solvers.support.objectives import SQUARES, Loss, descended, residuals
 from skcoral.solvers.support.search import LARGEST_NEWTON, Ends, distinct, random_starts
 from skcoral.solvers.support.solver import SupportProblem, solve_unbounded
 
@@ -45,9 +38,9 @@ from skcoral.solvers.support.solver import SupportProblem, solve_unbounded
 # come first: without them a problem of six variables ended 4 % higher for the worst pair. Then the
 # losses sharpen: with one for all rounds, a problem of nine variables ended 26 % higher.
 _LOSSES: dict[str, list[Loss]] = {
-    "squared": [squared_loss] * 4,
-    "worst": [squared_loss, *(power_loss(q) for q in (6.0, 30.0, 200.0))],
-    "absolute": [squared_loss, *(absolute_loss(w) for w in (0.1, 0.01, 1e-3))],
+    "squared": [SQUARES] * 4,
+    "worst": [SQUARES, ("worst", 1 / 6), ("worst", 1 / 30), ("worst", 1 / 200)],
+    "absolute": [SQUARES, ("absolute", 0.1), ("absolute", 0.01), ("absolute", 1e-3)],
 }
 _STEPS, _FINE = 120, 1e-7  # of a descent at most, and the relative gain that ends it
 # Distinct ends that are made feasible, and the best of them that are refined: with 3 one of 100
@@ -129,9 +122,6 @@ def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Soluti
         for T in candidates[:_REFINED]:
             candidates += _refined(problem, space, columns, (lower, upper), T)
     best = min(candidates, key=residual)
-    search = replace(
-        free.search, n_starts=len(starts), n_best=1, stationarity=None, bounds_bind=True
-    )
     return replace(
         free,
         T=best,
@@ -139,7 +129,7 @@ def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Soluti
         fidelity=problem.fidelity(best),
         objective=residual(best),
         slopes=np.full(len(floors), np.nan),
-        search=search,
+        search=SupportSearch(n_starts=len(starts), n_best=1),
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from skcoral.bounds.columns import columns_of
 from skcoral.core.arrays import Array, Mask
 from skcoral.exceptions import InfeasibleError
+from skcoral.solvers.caps import nearest_on_cap
 
 _ROUNDING = 1e-12  # floors may exceed what their supports allow by this, and count as equal
 
@@ -86,21 +87,11 @@ class Caps:
 
     def onto_caps(self, U: Array) -> Array:
         """Nearest unit vectors with first entry at least the floor, if there is one."""
-        length = np.linalg.norm(U, axis=2, keepdims=True)
-        pole = np.zeros(self.m)
-        pole[0] = 1.0
-        U = np.where(length > 0, U / np.where(length > 0, length, 1.0), pole)
-        low = (self.height(U) < 0) & (self.floors > 0)
-        if low.any():
-            rest = U[..., 1:]
-            room = np.sqrt(self.spread)
-            side = np.linalg.norm(rest, axis=2)
-            # side > 0 wherever a unit vector misses its floor.
-            factor = np.where(low, room / np.where(side > 0, side, 1.0), 1.0)
-            U = np.concatenate(
-                (np.where(low, self.floors, U[..., 0])[..., None], rest * factor[..., None]), axis=2
-            )
-        return U
+        # A floor of zero asks for nothing.
+        floors = np.where(self.floors > 0, self.floors, -1.0)
+        across = np.linalg.norm(U[..., 1:], axis=2)
+        cosine, factor = nearest_on_cap(U[..., 0], across, floors)
+        return np.concatenate((cosine[..., None], factor[..., None] * U[..., 1:]), axis=2)
 
     def spread_out(self, X: Array) -> Array:
         """Points all over the caps from ones all over the spheres: ``f = ρ + (1 − ρ) x₁²``."""

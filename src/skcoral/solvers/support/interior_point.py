@@ -7,7 +7,7 @@ correlations,
     absolute  min Σ e_ij   with  −e_ij ≤ G_ij ≤ e_ij  (a level per pair)
 
 so a logarithmic barrier μ on these bounds, on the floors and on intervals of coefficients makes
-them smooth. Primal-dual Newton steps on the tangents of the caps follow μ down, and their
+them smooth. Primal-dual Newton steps on the tangents of the spheres follow μ down, and their
 multipliers tend to those of the optimum.
 """
 
@@ -32,35 +32,27 @@ _LAST_BARRIER = 1e-13  # absolute
 _TO_BOUNDARY = 0.99  # how far a step may go towards a bound
 _TIE = 1e-11  # relative; the last barrier keeps the end this far from the best value
 _STEPS = 300  # of Newton's method
+# Added to the diagonal of a Hessian in turn, until it is positive definite.
+_SHIFTS = (0.0, *(1e-3 * 4.0 ** np.arange(30)))
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A point (k, m) with its criterion and largest residual.
-
-    ``half_slope`` is ``off(H)`` for the dual, ``converged`` whether the point is stationary.
-    """
+    """A point (k, m), its criterion and largest residual; ``half_slope`` is the dual's off(H)."""
 
     U: Array
     value: float
     worst: float
     half_slope: Array
-    converged: bool
 
 
 def candidate(
-    caps: Caps,
-    U: Array,
-    criterion: Criterion,
-    half_slope: Array | None = None,
-    *,
-    converged: bool = False,
+    caps: Caps, U: Array, criterion: Criterion, half_slope: Array | None = None
 ) -> Candidate:
     """Evaluate one point; its residuals are the half-gradient of the squares."""
     E = residuals(caps, U[None])
     value = float(criteria.values(criterion, E)[0])
-    half = E[0] if half_slope is None else half_slope
-    return Candidate(U, value, float(np.abs(E).max()), half, converged)
+    return Candidate(U, value, float(np.abs(E).max()), E[0] if half_slope is None else half_slope)
 
 
 @dataclass(frozen=True)
@@ -70,10 +62,6 @@ class HalfSpaces:
     owner: NDArray[np.intp]
     normals: Array  # (n, m)
     offsets: Array
-
-    def room(self, U: Array) -> Array:
-        """How far inside a point is."""
-        return np.asarray(np.einsum("nm,nm->n", self.normals, U[self.owner]) - self.offsets)
 
 
 def refine(
@@ -87,232 +75,150 @@ def refine(
     none = HalfSpaces(np.zeros(0, dtype=np.intp), np.zeros((0, caps.m)), np.zeros(0))
     path = _Path(caps, criterion, within or none)
     first = _FIRST_BARRIER * max(candidate(caps, U, criterion).value, 1e-6)
-    state, converged = path.follow(_inside(caps, U), first)
-    half = None
-    if criterion != "squared":
-        half = symmetric(caps.k, 0.5 * (state.above - state.below))
-    start, end = (candidate(caps, x, criterion, half, converged=converged) for x in (U, state.U))
+    point, half = path.follow(_inside(caps, U), first)
+    start, end = (candidate(caps, x, criterion, half) for x in (U, point))
     # A tie goes to the end, which is stationary to more digits.
     return end if end.value <= start.value + _TIE * max(start.value, 1e-3) else start
 
 
-def symmetric(k: int, pairs: Array) -> Array:
-    """Symmetric matrix with zero diagonal and these entries above it."""
-    out = np.zeros((k, k))
-    i, j = np.triu_indices(k, 1)
-    out[i, j] = out[j, i] = pairs
-    return out
-
-
 @dataclass(frozen=True)
-class _State:
-    """A point, its outputs and correlations, the level of "worst", and the multipliers.
-
-    ``above`` and ``below`` belong to ``G ≤ level`` and ``G ≥ −level``, ``pulls`` to the floors and
-    the intervals.
-    """
+class _Point:
+    """A point, its outputs and correlations, the levels, and the distances from all bounds."""
 
     U: Array
     W: Array
     G: Array
-    level: float
-    above: Array
-    below: Array
-    pulls: Array
-
-
-@dataclass(frozen=True)
-class _Step:
-    """A Newton direction: the point's, the level's, the correlations', and what it promises."""
-
-    U: Array
-    level: float
-    G: Array
-    above: Array
-    below: Array
-    pulls: Array
-    decrement: float
-    shift: float
+    level: Array
+    slack: Array
 
 
 class _Path:
-    """The barrier problem of one criterion on the caps."""
+    """The barrier problem of one criterion on the caps.
+
+    Its bounds are, in this order: ``G ≤ level`` and ``G ≥ −level`` of every pair, which the squares
+    do not have; the floors; the half-spaces.
+    """
 
     def __init__(self, caps: Caps, criterion: Criterion, within: HalfSpaces) -> None:
-        self.caps, self.worst, self.within = caps, criterion == "worst", within
-        self.squared, self.absolute = criterion == "squared", criterion == "absolute"
+        self.caps, self.within, self.criterion = caps, within, criterion
         self.i, self.j = np.triu_indices(caps.k, 1)
-        self.slots = np.flatnonzero(caps.valid[:, 1:].ravel())
-        self.owner = self.slots // max(caps.m - 1, 1)
-        self.same = self.owner[:, None] == self.owner
+        self.n_levels = {"squared": 0, "worst": 1, "absolute": len(self.i)}[criterion]
+        self.slots = np.flatnonzero(caps.valid.ravel())
+        self.owner = self.slots // caps.m
         self.floored = np.flatnonzero((caps.floors > 0) & (caps.floors < 1))
         # A floor is a half-space as well, whose distance is known to more digits.
         self.bound = np.concatenate((self.floored, within.owner))
-        floors = np.zeros((len(self.floored), caps.m))
-        floors[:, 0] = 1.0
-        self.normals = np.concatenate((floors, within.normals))
+        poles = np.eye(caps.m)[np.zeros(len(self.floored), dtype=np.intp)]
+        self.normals = np.concatenate((poles, within.normals))
 
-    def follow(self, U: Array, barrier: float) -> tuple[_State, bool]:
-        """Follow the barrier down; also whether the end is stationary."""
-        state = self._begin(U, barrier)
-        shift = 0.0
+    def follow(self, U: Array, barrier: float) -> tuple[Array, Array | None]:
+        """Follow the barrier down; the point at its end, and the off(H) of its multipliers."""
+        point = self._at(U, np.zeros(self.n_levels))
+        if self.n_levels:
+            sizes = np.abs(point.G).reshape(self.n_levels, -1)
+            point = self._at(U, sizes.max(axis=1) + 2.0 * barrier)
+        z = barrier / point.slack
         for _ in range(_STEPS):
-            step = self._newton(state, barrier, shift)
-            shift = step.shift
-            moved = self._advance(state, step, barrier)
-            state = state if moved is None else moved
-            if moved is None or step.decrement < _CENTERED * barrier:
+            point, z, decrement = self._step(point, z, barrier)
+            if decrement < _CENTERED * barrier:
                 if barrier <= _LAST_BARRIER:
-                    small = step.decrement <= 1e-8 * max(float(np.abs(state.G).max()), 1e-6)
-                    return state, moved is not None or small
+                    break
                 barrier = max(_SHRINK * barrier, _LAST_BARRIER)
-        return state, False
+        n = len(self.i)
+        return point.U, self._matrix(0.5 * (z[:n] - z[n : 2 * n])) if self.n_levels else None
 
-    def _begin(self, U: Array, barrier: float) -> _State:
-        W, G = self._correlations(U)
-        level = 0.0
-        if self.worst:
-            level = float(np.abs(G).max()) + 2.0 * barrier
-        above, below = self._central(G, level, barrier)
-        return _State(U, W, G, level, above, below, barrier / self._room(U))
-
-    def _central(self, G: Array, level: float, barrier: float) -> tuple[Array, Array]:
-        """Multipliers of the pairs at the centre; of the squares, which have none, the slopes."""
-        if self.squared:
-            return 2.0 * G, np.zeros(len(G))
-        up, down = self._slacks(G, level, barrier)
-        return barrier / up, barrier / down
-
-    def _room(self, U: Array) -> Array:
-        heights = self.caps.height(U)[self.floored]
-        return np.concatenate((heights, self.within.room(U)))
-
-    def _at(self, U: Array) -> tuple[Array, Array, Array]:
+    def _at(self, U: Array, level: Array) -> _Point:
         U = U / np.sqrt(np.einsum("ka,ka->k", U, U))[:, None]
-        return (U, *self._correlations(U))
-
-    def _correlations(self, U: Array) -> tuple[Array, Array]:
         W = np.matmul(U[:, None], self.caps.frames)[:, 0]
-        return W, (W @ W.T)[self.i, self.j]
+        G = (W @ W.T)[self.i, self.j]
+        room = np.einsum("nm,nm->n", self.within.normals, U[self.within.owner])
+        pairs = (level - G, level + G) if self.n_levels else ()
+        heights = self.caps.height(U)[self.floored]
+        slack = np.concatenate((*pairs, heights, room - self.within.offsets))
+        return _Point(U, W, G, level, slack)
 
-    def _slacks(self, G: Array, level: float, barrier: float) -> tuple[Array, Array]:
-        """``level − G`` and ``level + G``; the levels of "absolute" are the best for this G."""
-        if self.worst:
-            return level - G, level + G
-        size = np.abs(G)
-        root = np.sqrt(barrier * barrier + G * G)
-        near, far = barrier + barrier * barrier / (root + size), barrier + root + size
-        return np.where(G > 0, near, far), np.where(G > 0, far, near)
-
-    def _merit(self, U: Array, G: Array, level: float, barrier: float) -> float:
-        room = self._room(U)
-        if self.squared:
-            inside = room.min(initial=1.0) > 0
-            return float(G @ G - barrier * np.log(room).sum()) if inside else np.inf
-        up, down = self._slacks(G, level, barrier)
-        if min(up.min(), down.min(), room.min(initial=1.0)) <= 0:
+    def _merit(self, at: _Point, barrier: float) -> float:
+        if at.slack.min(initial=1.0) <= 0:
             return np.inf
-        cost = level if self.worst else 0.5 * float(np.sum(up + down))
-        logs = np.log(up * down).sum() + np.log(room).sum()
-        return float(cost - barrier * logs)
+        cost = float(at.level.sum() if self.n_levels else at.G @ at.G)
+        return cost - barrier * float(np.log(at.slack).sum())
 
-    def _newton(self, state: _State, barrier: float, shift: float) -> _Step:
-        """The primal-dual Newton direction, on a Hessian shifted until it is positive definite."""
-        caps, k, owner = self.caps, self.caps.k, self.owner
-        U, W, G = state.U, state.W, state.G
-        room = self._room(U)
-        # A reflection takes each point to an axis; its other rows span the tangent.
-        v = U.copy()
-        v[:, 0] += np.where(U[:, 0] < 0, -1.0, 1.0)
-        scaled = v / (1.0 + np.abs(U[:, :1]))
-        frames = caps.frames[:, 1:] - scaled[:, 1:, None] * np.matmul(v[:, None], caps.frames)
-        frames = frames.reshape(-1, caps.p)[self.slots]
-        # The half-spaces in the coordinates of the tangent, one row each, zero in other columns.
-        across = np.einsum("nm,nm->n", v[self.bound], self.normals)[:, None]
-        inward = self.normals[:, 1:] - scaled[self.bound, 1:] * across
-        places = np.zeros((len(self.bound), k, caps.m - 1))
-        places[np.arange(len(self.bound)), self.bound] = inward
-        tangent = places.reshape(len(self.bound), k * (caps.m - 1))[:, self.slots]
-        reach = frames @ W.T
-        push_up, push_down = self._central(G, state.level, barrier)
-        stiff_up = stiff_down = np.ones(len(G))
-        if not self.squared:
-            stiff_up, stiff_down = state.above * push_up, state.below * push_down
-            stiff_up, stiff_down = stiff_up / barrier, stiff_down / barrier
-        total, tilt = stiff_up + stiff_down, stiff_up - stiff_down
-        bend = symmetric(k, 4.0 * stiff_up * stiff_down / total if self.absolute else total)
-        gradient = np.einsum("al,al->a", reach, symmetric(k, push_up - push_down)[owner])
-        gradient -= (barrier / room) @ tangent
-        curve = symmetric(k, state.above - state.below)
-        height = np.einsum("nm,nm->n", self.normals, U[self.bound])
-        radial = np.einsum("kl,kl->k", curve, W @ W.T)
-        radial -= np.bincount(self.bound, state.pulls * height, minlength=k)
+    def _matrix(self, pairs: Array) -> Array:
+        """Symmetric matrix with zero diagonal and these entries above it."""
+        out = np.zeros((self.caps.k, self.caps.k))
+        out[self.i, self.j] = out[self.j, self.i] = pairs
+        return out
+
+    def _by_level(self, pairs: Array) -> Array:
+        return np.asarray(pairs.reshape(self.n_levels, -1).sum(axis=1))
+
+    def _step(self, at: _Point, z: Array, barrier: float) -> tuple[_Point, Array, float]:
+        """A primal-dual Newton step and the decrement it promised.
+
+        With multipliers z of the slacks s, the equations are those of ``z s = μ``, from which the
+        changes of z and of the levels are eliminated.
+        """
+        caps, k, n, owner = self.caps, self.caps.k, len(self.i), self.owner
+        centered, stiff = barrier / at.slack, z / at.slack
+        # Derivatives by the correlations: first, second, and those that bend the spheres.
+        if self.n_levels:
+            up, down = stiff[:n], stiff[n : 2 * n]
+            total, tilt = up + down, up - down
+            size = self._by_level(total)
+            missing = 1.0 - self._by_level(centered[:n] + centered[n : 2 * n])
+            slope = centered[:n] - centered[n : 2 * n] + tilt * (missing / size)
+            bend = 4.0 * up * down / total if self.criterion == "absolute" else total
+            pull = z[:n] - z[n : 2 * n]
+        else:
+            slope, bend, pull, missing = 2.0 * at.G, np.full(n, 2.0), 2.0 * at.G, np.zeros(0)
+        first = len(z) - len(self.bound)
+        # Projected to the tangents, where the rows of the half-spaces are zero in other columns.
+        frames = (caps.frames - at.U[:, :, None] * at.W[:, None]).reshape(-1, caps.p)[self.slots]
+        height = np.einsum("nm,nm->n", self.normals, at.U[self.bound])
+        inward = self.normals - height[:, None] * at.U[self.bound]
+        rows = np.where(self.bound[:, None] == owner, inward[:, self.slots % caps.m], 0.0)
+        reach = frames @ at.W.T
+        right = rows.T @ centered[first:] - np.einsum("al,al->a", reach, self._matrix(slope)[owner])
+        curve = self._matrix(pull)
+        radial = np.einsum("kl,kl->k", curve, at.W @ at.W.T)
+        radial -= np.bincount(self.bound, z[first:] * height, minlength=k)
         curve[np.arange(k), np.arange(k)] = -radial
         # Row (k, l) of the Jacobian has two blocks, so its square is a product of entries.
-        cross = reach[:, owner]
+        cross, bent = reach[:, owner], self._matrix(bend)[owner]
         hessian = curve[owner][:, owner] * (frames @ frames.T)
-        hessian += bend[owner][:, owner] * (cross * cross.T)
-        inner = (reach * bend[owner]) @ reach.T
-        hessian += self.same * inner + (tangent.T * (state.pulls / room)) @ tangent
-        right, along, slack, size = gradient, np.zeros(len(owner)), 0.0, 1.0
-        if self.worst:
-            # The level is eliminated.
-            along = np.einsum("al,al->a", reach, symmetric(k, tilt)[owner])
-            size = float(total.sum())
-            slack = 1.0 - float(np.sum(push_up + push_down))
+        hessian += bent[:, owner] * (cross * cross.T)
+        same = owner[:, None] == owner
+        hessian += same * ((reach * bent) @ reach.T)
+        hessian += (rows.T * stiff[first:]) @ rows
+        if self.criterion == "worst":
+            along = np.einsum("al,al->a", reach, self._matrix(tilt)[owner])
             hessian -= np.outer(along, along / size)
-            right = gradient + slack / size * along
-        solution, shift = _solve_shifted(hessian, -right, 0.25 * shift)
-        level = (float(along @ solution) - slack) / size if self.worst else 0.0
-
-        full = np.zeros((k, caps.m - 1))
-        full.flat[self.slots] = solution
-        direction: Array = -scaled * np.einsum("ka,ka->k", v[:, 1:], full)[:, None]
-        direction[:, 1:] += full
-        change = np.matmul(direction[:, None], caps.frames)[:, 0] @ W.T
+        # In radial directions, which are none of the tangents, nothing moves.
+        u = at.U.flat[self.slots]
+        hessian += same * np.outer(u, np.abs(np.diag(hessian)).max() * u)
+        solution = _solve(hessian, right)
+        direction = np.zeros((k, caps.m))
+        direction.flat[self.slots] = solution
+        change = np.matmul(direction[:, None], caps.frames)[:, 0] @ at.W.T
         dG = (change + change.T)[self.i, self.j]
-        rise = level if self.worst else tilt * dG / total
-        decrement = -float(gradient @ solution) - slack * level
         fall = np.einsum("nm,nm->n", self.normals, direction[self.bound])
-        return _Step(
-            direction,
-            level,
-            dG,
-            push_up - state.above - stiff_up * (rise - dG),
-            push_down - state.below - stiff_down * (rise + dG),
-            barrier / room - state.pulls * (1.0 + fall / room),
-            decrement,
-            shift,
-        )
+        rise, ds, decrement = at.level, fall, float(right @ solution)
+        if self.n_levels:
+            rise = (self._by_level(tilt * dG) - missing) / size
+            ds = np.concatenate((rise - dG, rise + dG, fall))
+            decrement += float(missing @ (missing / size))
+        dz = centered - z - stiff * ds
 
-    def _advance(self, state: _State, step: _Step, barrier: float) -> _State | None:
-        """Backtrack until the barrier function falls; None if no length makes it fall."""
-        room = self._room(state.U)
-        length = min(1.0, 0.5 / max(float(np.abs(step.U).max()), 1e-300))
-        fall = np.einsum("nm,nm->n", self.normals, step.U[self.bound])
-        length = min(length, _reach(room, fall))
-        if self.worst:
-            length = min(
-                length,
-                _reach(state.level - state.G, step.level - step.G),
-                _reach(state.level + state.G, step.level + step.G),
-            )
-        value = self._merit(state.U, state.G, state.level, barrier)
+        # Backtrack until the barrier function falls.
+        length = min(0.5 / max(float(np.abs(direction).max()), 1e-300), _reach(at.slack, ds))
+        value = self._merit(at, barrier)
         for _ in range(25):
-            level = state.level + length * step.level
-            aim = value - 1e-4 * length * step.decrement + 1e-14 * abs(value)
-            U, W, G = self._at(state.U + length * step.U)
-            if self._merit(U, G, level, barrier) <= aim:
+            new = self._at(at.U + length * direction, at.level + length * rise)
+            aim = value - 1e-4 * length * decrement + 1e-14 * abs(value)
+            if self._merit(new, barrier) <= aim:
                 break
             length *= 0.4
-        else:
-            return None
-        above, below = self._central(G, level, barrier)
-        if not self.squared:
-            share = min(_reach(state.above, step.above), _reach(state.below, step.below))
-            above, below = state.above + share * step.above, state.below + share * step.below
-        pulls = state.pulls + _reach(state.pulls, step.pulls) * step.pulls
-        return _State(U, W, G, level, above, below, pulls)
+        return new, z + _reach(z, dz) * dz, decrement
 
 
 def _reach(positive: Array, change: Array) -> float:
@@ -321,33 +227,23 @@ def _reach(positive: Array, change: Array) -> float:
     return 1.0 if worst <= _TO_BOUNDARY else _TO_BOUNDARY / worst
 
 
-def _inside(caps: Caps, U: Array, share: float = 1e-3) -> Array:
-    """Move points strictly inside their caps, keeping their directions from the first axis."""
+def _inside(caps: Caps, U: Array) -> Array:
+    """Points strictly inside their caps: a little nearer to the axis, where there is a floor."""
     free = (caps.floors > 0) & (caps.floors < 1)
-    low = free & (caps.height(U) < share * (1.0 - caps.floors))
-    sides = np.sqrt((1.0 - share) * caps.spread[low])
     out = U.copy()
-    now = np.linalg.norm(U[low, 1:], axis=1)
-    out[low, 0] = np.sqrt((1.0 - sides) * (1.0 + sides))
-    out[low, 1:] *= (sides / np.maximum(now, 1e-300))[:, None]
+    out[free, 1:] *= np.sqrt(1.0 - 1e-3)
+    side = np.linalg.norm(out[free, 1:], axis=1)
+    out[free, 0] = np.sqrt((1.0 - side) * (1.0 + side))
     return out
 
 
-def _solve_shifted(matrix: Array, right: Array, shift: float) -> tuple[Array, float]:
-    """Solve with a diagonal shift, on a geometric scale, that makes the matrix positive definite.
-
-    Starts from ``shift``; also returns the shift that was used.
-    """
-    if not len(right):  # no column has any freedom
-        return right, 0.0
-    size = max(float(np.abs(np.diag(matrix)).max()), 1e-300)
-    shift = shift if shift > 1e-6 else 0.0
+def _solve(matrix: Array, right: Array) -> Array:
+    """Solve with the least of the shifts that makes the matrix positive definite."""
     diagonal = np.arange(len(matrix))
-    for _ in range(60):
+    for shift in _SHIFTS:
         shifted = matrix.copy()
         shifted[diagonal, diagonal] += shift
         factor, failed = dpotrf(shifted, lower=1)
         if not failed:
-            return solve_factored(factor, right), shift
-        shift = max(4.0 * shift, 1e-12 * size, 1e-3)
-    return right / size, shift
+            break
+    return np.asarray(solve_factored(factor, right))

@@ -17,27 +17,22 @@ from skcoral.exceptions import InvalidArgumentError
 
 @dataclass(frozen=True)
 class Columns:
-    """What the columns of a support belong to: the variables themselves, or composites of them."""
+    """Names of the sources and outputs of a support, and the composites of which outputs are."""
 
     sources: tuple[str, ...]
-    composites: tuple[str, ...] | None = None
-    anchors: Array | None = None  # (p, k), of unit length
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the outputs."""
-        return self.sources if self.composites is None else self.composites
+    outputs: tuple[str, ...]
+    anchors: Any = None  # (p, k); None where the outputs are the variables
 
     @property
     def shape(self) -> tuple[int, int]:
         """Of a mask."""
-        return len(self.sources), len(self.names)
+        return len(self.sources), len(self.outputs)
 
-    def with_own(self, mask: Mask) -> Mask:
-        """Allow a variable in its own output, and what a composite consists of if nothing is."""
+    def with_anchors(self, mask: Mask) -> Mask:
+        """Allow a variable in its output, and what a composite consists of if nothing is."""
         if self.anchors is None:
             return np.asarray(mask | np.eye(len(mask), dtype=np.bool_))
-        return np.where(mask.any(axis=0), mask, self.anchors != 0)
+        return np.where(mask.any(axis=0), mask, np.asarray(self.anchors) != 0)
 
 
 def pattern(
@@ -82,13 +77,8 @@ def pattern(
            [0, 1, 0],
            [1, 0, 1]])
     """
-    columns = Columns(tuple(names))
-    if anchors is not None:
-        columns = Columns(tuple(names), tuple(composites), np.asarray(anchors))
-    return _pattern(support, columns)
-
-
-def _pattern(support: Any, columns: Columns) -> Mask:
+    outputs = names if anchors is None else composites
+    columns = Columns(tuple(names), tuple(outputs), anchors)
     if hasattr(support, "toarray"):
         support = support.toarray()
     wide = hasattr(support, "columns") and not is_long(support)
@@ -98,12 +88,12 @@ def _pattern(support: Any, columns: Columns) -> Mask:
         mask = np.zeros(columns.shape, dtype=np.bool_)
         for i, j in _pairs(support, columns):
             mask[i, j] = True
-    return columns.with_own(mask)
+    return columns.with_anchors(mask)
 
 
 def _read_mask(support: Any, columns: Columns) -> Mask:
     """The mask of truth values, or of 0 and 1, that tell whether source i may enter output j."""
-    mask = np.asarray(in_order(support, (columns.sources, columns.names), "the support"))
+    mask = np.asarray(in_order(support, (columns.sources, columns.outputs), "the support"))
     if mask.shape != columns.shape:
         p, k = columns.shape
         raise InvalidArgumentError(
@@ -113,7 +103,7 @@ def _read_mask(support: Any, columns: Columns) -> Mask:
     for i, j in np.argwhere(~np.isin(mask, (0, 1))):  # True and False are 1 and 0
         raise InvalidArgumentError(
             "The support must contain only True and False (or 1 and 0); entry "
-            f"(`{columns.sources[i]}`, `{columns.names[j]}`) is {mask[i, j]}. A rule such as "
+            f"(`{columns.sources[i]}`, `{columns.outputs[j]}`) is {mask[i, j]}. A rule such as "
             "abs(R) > 0.15 makes a mask."
         )
     return mask.astype(np.bool_)
@@ -129,7 +119,7 @@ def _read_bounds(bounds: Any, columns: Columns) -> tuple[Array, Array]:
     p, k = columns.shape
 
     def side(which: str, value: Any) -> Array:
-        value = in_order(value, (columns.sources, columns.names), f"the {which} bounds")
+        value = in_order(value, (columns.sources, columns.outputs), f"the {which} bounds")
         array, _ = float_array(value, f"The {which} bounds", InvalidArgumentError)
         if array.shape not in ((), (p, k)) or np.isnan(array).any():
             raise InvalidArgumentError(
@@ -149,18 +139,17 @@ def read_restrictions(
     A number allows the sources whose correlation with the variable, or the composite, exceeds it.
     """
     R = problem.sources.regular("A support" if bounds is None else "A bound on coefficients")
-    columns, composites = Columns(problem.sources.names), problem.composites
-    if composites is not None:
-        columns = Columns(problem.sources.names, composites.names, composites.unit)
+    composites = problem.composites
+    unit = None if composites is None else composites.unit
+    columns = Columns(problem.sources.names, problem.settings.names, unit)
     intervals = None
     if support is None:
         mask = np.ones(columns.shape, dtype=np.bool_)
     elif isinstance(support, Real) and np.asarray(support).dtype != bool:
         limit = check_number("support", support, "a number of at least 0", lambda v: v >= 0)
-        target = R if columns.anchors is None else R @ columns.anchors
-        mask = columns.with_own(np.abs(target) > limit)
+        mask = columns.with_anchors(np.abs(R if unit is None else R @ unit) > limit)
     else:
-        mask = _pattern(support, columns)
+        mask = pattern(support, columns.sources, columns.outputs, unit)
         intervals = _intervals(support, columns) if is_long(support) else None
     if bounds is not None:
         if intervals is not None:
@@ -188,7 +177,7 @@ def _pairs(support: Any, columns: Columns) -> list[tuple[int, int]]:
         edges = getattr(support, "edges", support)
         named = [_edge(edge) for edge in _listed(edges() if callable(edges) else edges)]
         both_ways = columns.anchors is None  # each of two variables may enter the other
-    pairs = [(_position(i, columns.sources), _position(j, columns.names)) for i, j in named]
+    pairs = [(_position(i, columns.sources), _position(j, columns.outputs)) for i, j in named]
     return pairs + [(j, i) for i, j in pairs] if both_ways else pairs
 
 
@@ -215,53 +204,14 @@ def _edge(edge: Any) -> tuple[Any, Any]:
 
 def _intervals(frame: Any, columns: Columns) -> tuple[Array, Array] | None:
     """The columns ``lower`` and ``upper``, infinite where a cell is empty."""
-    sides = {"lower": -np.inf, "upper": np.inf}
-    if not set(sides) & set(frame.columns):
+    lower, upper = np.full(columns.shape, -np.inf), np.full(columns.shape, np.inf)
+    if not {"lower", "upper"} & set(frame.columns):
         return None
-    ends = []
-    pairs = _pairs(frame, columns)
-    for side, free in sides.items():
-        bound = np.full(columns.shape, free)
-        for (i, j), value in zip(pairs, frame.get(side, [free] * len(pairs)), strict=True):
-            given = free if value is None else value
-            number = check_number(f"`{side}` of the support", given)
-            bound[i, j] = free if np.isnan(number) else number
-        ends.append(bound)
-    return ends[0], ends[1]
-
-
-def support_from_threshold(R: Any, threshold: float = 0.15) -> Any:
-    """Allow source i in output j where ``|R[i, j]|`` exceeds a threshold, and on the diagonal.
-
-    Parameters
-    ----------
-    R : array or DataFrame of shape (p, p)
-        Correlation matrix.
-    threshold : float
-        At least 0; at 1 or more only the diagonal is left.
-
-    Returns
-    -------
-    ndarray of bool, or a DataFrame of bool with the labels of ``R``
-
-    Examples
-    --------
-    >>> support_from_threshold([[1, 0.2, 0.1], [0.2, 1, 0], [0.1, 0, 1]], 0.15).astype(int)
-    array([[1, 1, 0],
-           [1, 1, 0],
-           [0, 0, 1]])
-    """
-    check_number("threshold", threshold, "a number of at least 0", lambda v: v >= 0)
-    values = np.asarray(R, dtype=np.float64)
-    if values.ndim != 2 or values.shape[0] != values.shape[1]:
-        raise InvalidArgumentError(
-            f"support_from_threshold needs a square correlation matrix; got shape {values.shape}."
-        )
-    mask = np.abs(values) > threshold
-    np.fill_diagonal(mask, True)
-    if hasattr(R, "columns"):
-        return type(R)(mask, index=R.columns, columns=R.columns)
-    return mask
+    for side, ends in (("lower", lower), ("upper", upper)):
+        for place, given in zip(_pairs(frame, columns), frame.get(side, ()), strict=False):
+            number = check_number(f"`{side}` of the support", np.nan if given is None else given)
+            ends[place] = ends[place] if np.isnan(number) else number
+    return lower, upper
 
 
 def _position(variable: Any, names: tuple[str, ...]) -> int:

@@ -1,4 +1,4 @@
-"""From many starts to candidates: descent along three routes, then the interior-point method."""
+"""From many starts to candidates: descent along two routes, then the interior-point method."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from skcoral.solvers.exact import best_exact, kept_threshold
 from skcoral.solvers.support.caps import Caps
 from skcoral.solvers.support.exactness import cholesky_within
 from skcoral.solvers.support.interior_point import Candidate, candidate, refine
-from skcoral.solvers.support.lower_bounds import multipliers
-from skcoral.solvers.support.objectives import LOSSES, Loss, descended, residuals, squared_loss
+from skcoral.solvers.support.objectives import LOSSES, SQUARES, descended, residuals
 
+# The gain, besides, that ends a detour: where correlations can vanish no gain is relatively small.
+_DETOUR = 1e-4
 # Gradients per iteration allowed where no column has a floor: with 1, one seed in eight misses the
 # best value of the paper's system. With floors nothing changes but time.
 _GRADIENTS = 2
 # The relative gains that end a detour, a descent, and the last one.
-_ROUGH, _FINE, _LAST = 1e-5, 1e-7, 1e-13
+_ROUGH, _FINE, _LAST = 1e-3, 1e-7, 1e-13
 _FURTHER = 10  # times as many steps for the last one, where Newton's method cannot follow
 # Distinct ends of all starts that are refined in the end. Of each run of a smoothed criterion the
 # best one is refined as well: with hops from rough ends, half as many seeds (9 of 24 instead of 18,
@@ -32,8 +33,7 @@ _POLISHED = 2
 _SAME = 1e-6
 # Half of the random starts lie between the best few so far and random points, in rounds. On the
 # paper's system without floors 2 rounds miss the best value for 2 of 6 seeds, 8 for none, 16 for
-# one; with floors of .3 and .5 each of these numbers finds it for 4 and 1 of 6 seeds. There it is
-# missed because hops take no detours: with them 8 and 5 of 8 seeds find it, in 1.7 times the time.
+# one.
 _ROUNDS = 8
 _PARENTS = 5
 # Coefficients, one equation each: a step takes 0.04 s here, and up to a thousand times as long at
@@ -92,15 +92,33 @@ class Search:
         for size in map(len, np.array_split(np.arange(n // 2), _ROUNDS)):
             if size:
                 parents = ends.points[distinct(ends.values, _PARENTS)]
-                starts = midpoints(self.space, parents, size, rng)
-                ends = ends.merge(self.run(starts, detours=False))
+                ends = ends.merge(self.run(midpoints(self.space, parents, size, rng)))
         return ends
 
-    def run(self, starts: Array, *, detours: bool = True) -> Ends:
-        """Descend from every start, and undo the smoothing at the best end."""
-        points = self._descend_all(self.space.upright(starts), detours)
+    def run(self, starts: Array) -> Ends:
+        """Descend from every start, and undo the smoothing at the best end.
+
+        Each start takes several routes: directly, and by way of the squares without floors and with
+        higher ones. None of them finds all of the best ends; the best one so far is followed.
+        """
+        space, criterion, n = self.space, self.settings.criterion, len(starts)
+        inner = (space.floors > 0) & (space.floors < 1)
+        routes, detours = [space.upright(starts)], [0.0 * space.floors, 0.5 + 0.5 * space.floors]
+        if not inner.any():  # of the squares all routes are the same, else those by way of squares
+            detours = [] if criterion == "squared" else detours[:1]
+        for floors in detours:
+            other = replace(space, floors=np.where(inner, floors, space.floors))
+            far, most = other.upright(starts), self.settings.max_iter
+            far, _ = descended(other, SQUARES, far, tol=_ROUGH, nothing=_DETOUR, max_iter=most)
+            routes.append(far)
+        points = space.upright(np.concatenate(routes))
+        if detours:
+            points = self._descend(points, _ROUGH)
+            values = self._values(points).reshape(len(routes), n)
+            points = points[n * values.argmin(axis=0) + np.arange(n)]
+        points = self._descend(points, _FINE)
         ends = Ends.of(points, self._values(points))
-        if self.settings.criterion != "squared":
+        if criterion != "squared":
             self.polish(ends, 1)
             ends = Ends.of(ends.points, ends.values)
         self.progress.step(float(ends.values[0]))
@@ -111,71 +129,43 @@ class Search:
 
         Starts with the same end get the refined one.
         """
-        if criteria.values("worst", residuals(self.space, ends.points[:1]))[0] <= _NOTHING_LEFT:
-            return candidate(self.space, ends.points[0], self.settings.criterion, converged=True)
+        space, criterion = self.space, self.settings.criterion
+        if criteria.values("worst", residuals(space, ends.points[:1]))[0] <= _NOTHING_LEFT:
+            return candidate(space, ends.points[0], criterion)
         chosen = distinct(ends.values, count)
-        if self.settings.criterion == "squared" and self.space.valid.sum() > LARGEST_NEWTON:
-            refined = self._descend_further(ends.points[chosen])
+        if criterion == "squared" and space.valid.sum() > LARGEST_NEWTON:
+            # Newton's equations are too large: descend to the end.
+            limit = _FURTHER * self.settings.max_iter
+            last, _ = descended(space, SQUARES, ends.points[chosen], tol=_LAST, max_iter=limit)
+            refined = [candidate(space, U, criterion) for U in last]
         else:
-            refined = [refine(self.space, U, self.settings.criterion) for U in ends.points[chosen]]
+            refined = [refine(space, U, criterion) for U in ends.points[chosen]]
         for end, original in zip(refined, ends.values[chosen], strict=True):
-            same = np.abs(ends.values - original) <= _SAME * max(original, 1e-3)
+            same = (original <= ends.values) & (ends.values <= up_to(original))
             ends.points[same], ends.values[same] = end.U, end.value
         return min(refined, key=lambda end: end.value)
 
-    def n_best(self, ends: Ends, best: Candidate) -> int:
-        """Starts that reached the best value."""
-        within = _SAME * max(best.value, 1e-3)
-        return int(np.sum(ends.values <= best.value + within))
-
-    def _descend_further(self, points: Array) -> list[Candidate]:
-        """Descend to the end, where Newton's equations are too large."""
-        limit = _FURTHER * self.settings.max_iter
-        points, _ = descended(self.space, squared_loss, points, tol=_LAST, max_iter=limit)
-        ends = [candidate(self.space, U, self.settings.criterion) for U in points]
-        left = [multipliers(self.space, end.U, end.half_slope).stationarity for end in ends]
-        return [
-            replace(end, converged=bool(off <= 1e-6)) for end, off in zip(ends, left, strict=True)
-        ]
-
-    def _descend_all(self, starts: Array, detours: bool) -> Array:
-        """Descend from every start, directly and by way of other problems: the best of the ends.
-
-        The detours are the squares without floors and with higher ones: neither finds all of the
-        best ends.
-        """
-        space, loss = self.space, LOSSES[self.settings.criterion]
-        free = (space.floors > 0) & (space.floors < 1)
-        routes: list[Array | float] = []
-        if detours and (free.any() or self.settings.criterion != "squared"):
-            routes.append(0.0)
-        if detours and free.any():
-            routes.append(0.5 + 0.5 * space.floors)
-        points = self._descend(loss, starts, _FINE)
-        for floors in routes:
-            route = replace(space, floors=np.where(free, floors, space.floors))
-            first = self._descend(squared_loss, route.upright(starts), _ROUGH, route)
-            others = self._descend(loss, space.upright(first), _FINE)
-            better = self._values(others) < self._values(points)
-            points = np.where(better[:, None, None], others, points)
-        return points
-
-    def _descend(self, loss: Loss, U: Array, tol: float, space: Caps | None = None) -> Array:
+    def _descend(self, U: Array, tol: float) -> Array:
+        loss = LOSSES[self.settings.criterion]
         limit = (1 if self.space.floors.any() else _GRADIENTS) * self.settings.max_iter
-        return descended(space or self.space, loss, U, tol=tol, max_iter=limit)[0]
+        return descended(self.space, loss, U, tol=tol, max_iter=limit)[0]
 
     def _values(self, points: Array) -> Array:
         return criteria.values(self.settings.criterion, residuals(self.space, points))
 
 
+def up_to(value: float) -> float:
+    """The largest value that counts as that of the same end."""
+    return value + _SAME * max(value, 1e-3)
+
+
 def distinct(values: Array, count: int) -> NDArray[np.intp]:
-    """Positions of the few best values that differ from one another."""
+    """Positions of the few least of ascending values that differ from one another."""
     chosen: list[int] = []
-    for k, value in enumerate(values):
-        if all(abs(value - values[c]) > _SAME * max(value, 1e-3) for c in chosen):
-            chosen.append(k)
-        if len(chosen) == count:
-            break
+    k = 0
+    while k < len(values) and len(chosen) < count:
+        chosen.append(k)
+        k = int(np.searchsorted(values, up_to(values[k]), side="right"))
     return np.asarray(chosen, dtype=np.intp)
 
 

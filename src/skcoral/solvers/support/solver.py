@@ -27,9 +27,10 @@ from skcoral.solvers.support.lower_bounds import (
     to_squares,
 )
 from skcoral.solvers.support.moments import bound_by_moments
-from skcoral.solvers.support.search import Ends, Progress, Search, structured_starts
+from skcoral.solvers.support.search import Ends, Progress, Search, structured_starts, up_to
 
 EXACT = 0.01 * EXACT_TOL  # the largest residual correlation of an answer that is called exact
+_STATIONARY = 1e-6  # the largest violation of stationarity of an answer that has converged
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,8 @@ def solve_support(problem: SupportProblem) -> Solution:
         minimise φ(off(TᵀRT))  subject to  t_jᵀRt_j = 1,  b_jᵀRt_j ≥ ρ_j,  T_ij = 0 off the support
 
     The problem is not convex. Structured starts come first; if a bound already meets their best,
-    that is the answer. Otherwise random starts follow, each along three routes (directly, by way of
-    the problem without floors, and by way of higher floors), and hops from the best of them.
+    that is the answer. Otherwise random starts follow, and hops from the best of them, each along
+    two routes: directly, and by way of the problem without floors.
 
     With bounds on coefficients the sign of a column is no longer free, and ``f_j ≥ 0`` is required
     also for a floor of zero. Where ``warm`` is feasible, the answer is never worse.
@@ -102,22 +103,23 @@ def solve_support(problem: SupportProblem) -> Solution:
 
 def solve_unbounded(problem: SupportProblem) -> Solution:
     """Solve a support problem without bounds on coefficients."""
-    space = problem.space
+    space, n = problem.space, problem.n_starts
     progress = Progress(problem.settings.callback)
     search = Search(space, problem.settings, progress)
     bounds = BestBound(problem, progress)
-    first = structured_starts(space, problem.unit_anchors, problem.settings.memory, problem.warm)[
-        : problem.n_starts
-    ]
-    n_random = problem.n_starts - len(first)
-    ends = search.run(first)
+    first = structured_starts(space, problem.unit_anchors, problem.settings.memory, problem.warm)
+    ends = search.run(first[:n])
     best = search.polish(ends)
-    bounds.improve(best)
-    if n_random > 0 and not bounds.certifies(best):
+    bounds.improve_by_multipliers(best)
+    if not bounds.certifies(best):
+        bounds.improve_by_frames(best)
+    if n > len(first) and not bounds.certifies(best):
         rng = np.random.default_rng(problem.random_state)
-        ends = search.explore(ends, n_random, rng)
-        best = min(best, search.polish(ends), key=lambda end: end.value)
-        bounds.improve(best)
+        ends = search.explore(ends, n - len(first), rng)
+        better = search.polish(ends)
+        if better.value < best.value:
+            best = better
+            bounds.improve_by_multipliers(best)
     if problem.by_moments and not bounds.certifies(best):
         bounds.improve_by_moments(best)
     return _solution(problem, search, ends, best, bounds)
@@ -128,98 +130,78 @@ class BestBound:
 
     def __init__(self, problem: SupportProblem, progress: Progress) -> None:
         self.problem, self.space, self.progress = problem, problem.space, progress
-        self.frame_done, self.lifted_from = False, np.inf
+        self.criterion = problem.settings.criterion
         self.prove_nothing()
 
     def prove_nothing(self) -> None:
         """Fall back to zero, which no criterion is below."""
         p, k = self.problem.mask.shape
         nothing = {"Q": np.zeros((p, p)), "eta": np.zeros(k)}
-        self.value, self.name = 0.0, "none"
+        self.value = 0.0
         self.certificate = self._certificate(nothing, bound="frame", norm="frobenius")
 
     def certifies(self, answer: Candidate) -> bool:
         """Whether the bound meets the objective."""
         return answer.worst <= EXACT or answer.value - self.value <= self._gap(answer)
 
-    def improve(self, answer: Candidate) -> None:
-        """Look for a bound that proves ``answer`` optimal, the cheapest one first."""
-        if answer.worst <= EXACT:
-            return
-        if answer.value < self.lifted_from:
-            self.lifted_from = answer.value
-            at = multipliers(self.space, answer.U, answer.half_slope)
-            for point in lifted_points(self.space, at, self.problem.settings.criterion):
-                self._offer("lifted", point, answer)
-                if self.certifies(answer):
-                    break
-        if self.frame_done or self.certifies(answer):
-            return
-        self.frame_done = True
-        squared = self.problem.settings.criterion == "squared"
-        more: tuple[Norm, ...] = (
-            ("nuclear",) if self.problem.settings.criterion == "absolute" else ()
-        )
-        for norm in ("frobenius", *more):
+    def improve_by_multipliers(self, answer: Candidate) -> None:
+        """Look for a bound in the multipliers of ``answer``, which are stationary."""
+        at = multipliers(self.space, answer.U, answer.half_slope)
+        for point in lifted_points(self.space, at, self.criterion):
+            self._offer(point, answer, bound="lifted")
+            if self.certifies(answer):
+                break
+
+    def improve_by_frames(self, answer: Candidate) -> None:
+        """Look for a bound by the frame relaxation, which depends on no answer."""
+        squared = self.criterion == "squared"
+        # Only the squared criterion can be met by the frame bound, so only there digits matter. In
+        # large systems the last digits take most of the time, and any early end is a valid bound.
+        tol = 0.1 * self.problem.settings.tol if squared else 1e-6
+        norms: list[Norm] = ["frobenius"]
+        norms += ["nuclear"] if self.criterion == "absolute" else []
+        for norm in norms:
             frame = frame_bound(
                 self.space,
                 norm=norm,
                 stop_at=answer.value - self._gap(answer) if squared else np.inf,
-                tol=self._frame_tol(),
+                tol=1e-3 if self.space.p > DENSE_LIMIT else tol,
                 on_iteration=lambda value: self.progress.step(
                     answer.value, value if squared else 0.0
                 ),
             )
-            self._offer("frame", frame_arrays(self.problem.R, frame), answer, norm=norm)
+            self._offer(frame_arrays(self.problem.R, frame), answer, bound="frame", norm=norm)
 
     def improve_by_moments(self, answer: Candidate) -> None:
         """Look for a bound by second-order moments."""
-        criterion = self.problem.settings.criterion
 
         def tell(squares: float) -> bool:
-            value = from_squares(criterion, exactly(max(squares, 0.0)), 1.0)
+            value = from_squares(self.criterion, exactly(max(squares, 0.0)), 1.0)
             return self.progress.step(answer.value, float(value.lower))
 
-        goal = to_squares(criterion, answer.value - self._gap(answer))
-        arrays = bound_by_moments(self.space, goal, tell, worst=criterion == "worst")
-        self._offer("moments", arrays, answer)
+        goal = to_squares(self.criterion, answer.value - self._gap(answer))
+        arrays = bound_by_moments(self.space, goal, tell, worst=self.criterion == "worst")
+        self._offer(arrays, answer, bound="moments")
 
     def _gap(self, answer: Candidate) -> float:
         """Largest gap that still counts as proved."""
         return self.problem.settings.tol * max(answer.value, 1e-3)
 
-    def _frame_tol(self) -> float:
-        # Only the squared criterion can be met by the frame bound, so only there digits matter. In
-        # large systems the last digits take most of the time, and any early end is a valid bound.
-        if self.space.p > DENSE_LIMIT:
-            return 1e-3
-        return (
-            0.1 * self.problem.settings.tol
-            if self.problem.settings.criterion == "squared"
-            else 1e-6
-        )
-
     def _certificate(self, arrays: Arrays, **info: str) -> Certificate:
         arrays = {**arrays, "support": self.problem.mask.astype(np.float64)}
-        return Certificate(
-            "support", arrays, {**info, "criterion": self.problem.settings.criterion}
-        )
+        return Certificate("support", arrays, {**info, "criterion": self.criterion})
 
-    def _offer(self, name: str, arrays: Arrays, answer: Candidate, **info: str) -> float:
-        """Evaluate a dual point and keep it where it proves more; what it proves."""
-        certificate = self._certificate(arrays, bound=name, **info)
+    def _offer(self, arrays: Arrays, answer: Candidate, **info: str) -> None:
+        """Evaluate a dual point and remember it where it proves more."""
+        certificate, problem = self._certificate(arrays, **info), self.problem
         try:
-            value = proved_bound(
-                self.problem.R, self.problem.floors, certificate, self.problem.anchors
-            )
+            value = proved_bound(problem.R, problem.floors, certificate, problem.anchors)
         except CertificateError:  # not definite, for one
-            return 0.0
+            return
         if value > self.value:
             # A bound above an attained value can only be rounding.
-            self.value, self.name = min(value, answer.value), name
-            self.certificate = certificate
+            self.value, self.certificate = min(value, answer.value), certificate
             self.progress.step(answer.value, self.value)
-        return value
 
 
 def _solution(
@@ -246,13 +228,7 @@ def _solution(
         certificate=Certificate(bound.certificate.kind, arrays, bound.certificate.info),
         n_iter=search.progress.iteration,
         slopes=2.0 * state.floors / np.where(space.reach > 0, space.reach, 1.0),
-        converged=best.converged,
+        converged=exact or state.stationarity <= _STATIONARY,
         unique=problem.settings.criterion == "squared",
-        search=SupportSearch(
-            n_starts=len(ends.values),
-            n_best=search.n_best(ends, best),
-            bound=bound.name,
-            stationarity=0.0 if exact else state.stationarity,
-            random_state=problem.random_state if isinstance(problem.random_state, int) else None,
-        ),
+        search=SupportSearch(len(ends.values), int(np.sum(ends.values <= up_to(best.value)))),
     )
