@@ -55,6 +55,21 @@ def test_descents_end_where_no_small_move_helps(sparse_cases, loss, kind):
         np.testing.assert_allclose(space.onto_caps(U[None])[0], U, atol=1e-12)
 
 
+def test_a_penalty_pulls_to_where_it_is_least(sparse_cases):
+    R, mask = sparse_cases[2]
+    space = feasible_set(R, mask, np.zeros(len(R)))
+    near, far = (space.upright(random_points(space, n, seed)) for n, seed in ((1, 0), (4, 1)))
+    points, _ = descended(
+        space,
+        SQUARES,
+        far,
+        tol=1e-12,
+        max_iter=500,
+        penalty=lambda U: (1e5 * np.sum((U - near) ** 2, axis=(1, 2)), 2e5 * (U - near)),
+    )
+    np.testing.assert_allclose(points, np.repeat(near, 4, axis=0), atol=1e-3)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_slopes_of_the_losses(loss):
     """``dvalue = Σ_ij C_ij dG_ij``, by a central difference; nothing has no value and no slope."""

@@ -132,6 +132,7 @@ def feasible_set(
             f"{np.floor(1e6 * reach[j]) / 1e6:.6f}, but {floors[j]:.6g} is asked for: lower this "
             "floor, or allow further sources in its support."
         )
+    # A fidelity is its column's first entry times the reach.
     heights = np.minimum(floors / np.where(floors > 0, reach, 1.0), 1.0)
     m = max(len(one.K) for one in columns)
     valid = np.zeros((k, m), dtype=np.bool_)

@@ -160,7 +160,9 @@ class _Path:
         """
         caps, k, n, owner = self.caps, self.caps.k, len(self.i), self.owner
         centered, stiff = barrier / at.slack, z / at.slack
-        # Derivatives by the correlations: first, second, and those that bend the spheres.
+        # Derivatives by the correlations: first, second, and those that bend the spheres. Of the
+        # levels e, 1 = Σ z and the equations of their slacks e ∓ G give the change as (tilt dG −
+        # missing) / size.
         if self.n_levels:
             up, down = stiff[:n], stiff[n : 2 * n]
             total, tilt = up + down, up - down
@@ -210,7 +212,7 @@ class _Path:
         dz = centered - z - stiff * ds
 
         # Backtrack until the barrier function falls.
-        length = min(0.5 / max(float(np.abs(direction).max()), 1e-300), _reach(at.slack, ds))
+        length = _reach(at.slack, ds)
         value = self._merit(at, barrier)
         for _ in range(25):
             new = self._at(at.U + length * direction, at.level + length * rise)

@@ -1,4 +1,4 @@
-"""From many starts to candidates: descent along two routes, then the interior-point method."""
+"""From many starts to candidates: descent along several routes, then Newton's method."""
 
 from __future__ import annotations
 
@@ -108,11 +108,11 @@ class Search:
             detours = [] if criterion == "squared" else detours[:1]
         for floors in detours:
             other = replace(space, floors=np.where(inner, floors, space.floors))
-            far, most = other.upright(starts), self.settings.max_iter
-            far, _ = descended(other, SQUARES, far, tol=_ROUGH, nothing=_DETOUR, max_iter=most)
+            far, limit = other.upright(starts), self.settings.max_iter
+            far, _ = descended(other, SQUARES, far, tol=_ROUGH, nothing=_DETOUR, max_iter=limit)
             routes.append(far)
         points = space.upright(np.concatenate(routes))
-        if detours:
+        if detours:  # which of them is best shows long before the end
             points = self._descend(points, _ROUGH)
             values = self._values(points).reshape(len(routes), n)
             points = points[n * values.argmin(axis=0) + np.arange(n)]

@@ -84,7 +84,7 @@ def solve_support(problem: SupportProblem) -> Solution:
 
     The problem is not convex. Structured starts come first; if a bound already meets their best,
     that is the answer. Otherwise random starts follow, and hops from the best of them, each along
-    two routes: directly, and by way of the problem without floors.
+    several routes: directly, and by way of the problem without floors and with higher ones.
 
     With bounds on coefficients the sign of a column is no longer free, and ``f_j ≥ 0`` is required
     also for a floor of zero. Where ``warm`` is feasible, the answer is never worse.
