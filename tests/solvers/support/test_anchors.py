@@ -126,7 +126,7 @@ def test_prices_are_derivatives(seed: int) -> None:
     R, B, mask = problem(seed + 300)
     rho = 0.97 * reaches(R, B, mask)
     answer = decorrelate(R, rho, support=mask, anchors=B, n_starts=30)
-    if answer.status == "exact" or np.isnan(answer.prices).any():
+    if answer.status == "exact":
         return
     for j in np.flatnonzero(mask.sum(axis=0) > 1):
         step = 1e-5

@@ -65,7 +65,7 @@ def lowest(
         return partial(smoothed, criterion=criterion, pair_weights=pair_weights, width=width)
 
     best, used, everyone = starts, 0, np.arange(len(starts))
-    values = smooth(1.0)(starts, everyone)[2]
+    values, n_pairs = smooth(1.0)(starts, everyone)[2], max(len(A.T) * (len(A.T) - 1) // 2, 1)
     # roughly from all places, then from the best of them
     stages = _STAGES
     if not plain:  # half of the points are left behind at each width of the smoothing
@@ -74,10 +74,8 @@ def lowest(
         stages = [(w, max_iter, count) for w, count in zip(widths, counts, strict=True)]
     for relative, most, count in stages:
         # of the worst pair relative to its correlation, else to what a pair has on average
-        per_pair = (
-            relative * max(float(values.min()), 1e-12) / max(len(A.T) * (len(A.T) - 1) / 2, 1)
-        )
-        at_width = smooth(0.3 * relative if criterion == "worst" else per_pair)
+        on_average = max(float(values.min()), 1e-12) / n_pairs
+        at_width = smooth(relative * (0.3 if criterion == "worst" else on_average))
         how: dict[str, Any] = {}
         if not plain:
             steepest = np.linalg.norm(at_width(best, everyone)[1], axis=1).max(axis=1)

@@ -140,8 +140,8 @@ class Search:
             refined = [candidate(space, U, criterion) for U in last]
         else:
             refined = [refine(space, U, criterion) for U in ends.points[chosen]]
-        for end, original in zip(refined, ends.values[chosen], strict=True):
-            same = (original <= ends.values) & (ends.values <= up_to(original))
+        for end, k in zip(refined, chosen, strict=True):
+            same = slice(k, np.searchsorted(ends.values, up_to(ends.values[k]), side="right"))
             ends.points[same], ends.values[same] = end.U, end.value
         return min(refined, key=lambda end: end.value)
 
