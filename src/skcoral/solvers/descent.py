@@ -56,6 +56,7 @@ def descend(
         used += len(live)
         taken = value <= recent.max(axis=1) + 1e-4 * np.minimum(inners(gradient, change), 0.0)
         turned = new_gradient - gradient
+        # The two lengths of Barzilai and Borwein, in turn: sᵀy / yᵀy and sᵀs / sᵀy.
         along, across = inners(change, change), inners(change, turned)
         square = inners(turned, turned)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -68,6 +69,7 @@ def descend(
         elif taken.any():
             U = np.where(taken[:, None, None], new, U)
             gradient = np.where(taken[:, None, None], new_gradient, gradient)
+        # The best is kept by what points are chosen by, which the smooth criterion only approaches.
         recent[taken, count % _MEMORY] = value[taken]
         for i in np.flatnonzero(taken & (measured < best_value[live])):
             best[live[i]], best_value[live[i]] = new[int(i), ...], measured[i]

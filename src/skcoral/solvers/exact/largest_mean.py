@@ -259,7 +259,7 @@ def _best_beside_fixed(
     options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "callback": callback}
     T, rest = complete_exactly(C, floors, fixed, sources, **options)
     T, fidelity, feasible = _judged(C, T, floors, tol)
-    if not (rest.feasible and feasible):
+    if not feasible:
         return None
     others = np.setdiff1d(np.arange(len(floors)), fixed)
     weights = np.full(len(floors), min(1e8 * float(rest.weights.max()), _WEIGHT_LIMIT))

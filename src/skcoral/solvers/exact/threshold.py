@@ -102,6 +102,7 @@ def exact_threshold(
     if near is not None and np.any(near[binding] > 0):
         binding = binding[near[binding] > 0]
         weights = near[binding] * floors[binding]
+    # Weights that fall to zero leave; what is left is solved again, and then completed.
     while True:
         among = submatrix(relative, binding, binding)
         problem = _Simplex(among, eject, tol, callback, n_iter)
