@@ -45,7 +45,7 @@ from skcoral.solvers.tradeoff.points import Problem, State
 # floors join that do not bind, and others in turn because of these.
 _SEPARATED, _BLAMED = 1e3, 0.3
 CLOSE = 1.0 - 5e-15  # floors above are solved as floors of one, and then corrected to first order
-_LIFT = 1e9  # times the variables: how far the multipliers of floors of one are taken
+_LIFT = 1e9  # times the variables: how far the multipliers of fixed outputs are taken
 _UNIT = EPS / 2
 _VARIANCE = 1e-12  # a variance this close to one is left alone
 
@@ -119,7 +119,8 @@ def enlarged(R: Any, floors: Array, members: Index) -> NDArray[np.bool_]:
     weights that prove it are largest where a floor is to blame; these join, until the completion
     meets what is left.
     """
-    binding = np.isin(np.arange(len(floors)), members)
+    binding = np.zeros(len(floors), dtype=bool)
+    binding[members] = True
     while not binding.all():
         rest = np.flatnonzero(~binding)
         residual, _ = complement(R, np.flatnonzero(binding), rest)
@@ -145,7 +146,8 @@ def complete(
     p, is_complete = len(floors), True
     if len(dual.members) == p:
         return Candidate(dual.lam, dual.H, T, np.ones(p, dtype=bool), True)
-    binding = np.isin(np.arange(p), members)
+    binding = np.zeros(p, dtype=bool)
+    binding[members] = True
     if not binding.all():
         T, best = complete_exactly(R, floors, members, T)
         T = _without_rounding(R, _without_rounding(R, T, binding), binding)
@@ -270,13 +272,9 @@ def correlation_of(R: Any, T: Any, *, precise: bool = False) -> Any:
 
 
 def with_fixed(members: Index, lam: Array, H: Any, fixed: NDArray[np.bool_]) -> DualPoint:
-    """Give the rows of floors of one a diagonal that dominates them; what grows is added later."""
-    if not fixed.any():
-        return DualPoint(members, lam, H)
-    host = np.asarray(to_host(H))
-    own = np.where(fixed, np.abs(criteria.off(host)).sum(axis=1) + 1e-15, 0.0)
-    replaced = np.where(fixed, host.diagonal(), 0.0)
-    return DualPoint(members, lam + own, H + to_device(np.diag(own - replaced), H))
+    """Take the multipliers of outputs that are their sources towards infinity, and H with them."""
+    lift = np.where(fixed, _LIFT * len(fixed), 0.0)
+    return DualPoint(members, lam + lift, plus_diagonal(1.0 * H, lift) if fixed.any() else H)
 
 
 def near_sources(
@@ -301,9 +299,3 @@ def near_sources(
     least = np.abs(K).sum(axis=0) * 1e-6 + 1e-13
     H[close, close] = np.maximum(price * floors[close] - along, least)
     return T, lam, H
-
-
-def lifted(lam: Array, H: Any, floors: Array) -> tuple[Array, Any]:
-    """Take the multipliers of floors of one towards infinity, and H with them."""
-    lift = np.where(floors >= 1.0, _LIFT * len(floors), 0.0)
-    return lam + lift, plus_diagonal(1.0 * H, lift) if lift.any() else H

@@ -55,9 +55,6 @@ from skcoral.solvers.tradeoff.points import (
     State,
 )
 
-# Violation over products that calls for equations solved accurately: where iterations leave more,
-# the path ends far from feasible, and a worst pair of forty variables takes four times as long.
-_INACCURATE = 1e6
 _TRUSTED = 1.0 / 3.0  # reach of a predictor whose second-order terms count in full
 # So many steps in a row that are this short lead nowhere: without the limit, a tie-break takes all
 # the steps that the rest of the path needs.
@@ -347,8 +344,7 @@ def follow(
         if allowance.exhausted or not point.count:
             return here
         try:
-            # Also where nothing but the violation is left to be reduced.
-            formed = formed or close or violation > _INACCURATE * point.total
+            formed = formed or close  # where nothing but the violation is left, digits count
             system = equations(point.linearised(), careful=careful, formed=formed)
             direction, length, curved = _corrected_step(point, system, 0.3 * goal / point.count)
         except sla.LinAlgError:

@@ -44,7 +44,6 @@ from skcoral.solvers.tradeoff.binding import (
     decided_outputs,
     enlarged,
     in_rows,
-    lifted,
     make_feasible,
     near_sources,
     with_fixed,
@@ -134,7 +133,7 @@ class Search:
         problem = self.problem
         if problem.fixed.all():
             # Outputs are sources. The bound tends to the objective as the multipliers grow, λ = s
-            # and H = s I + K with K a subgradient of the criterion. What grows is added at the end.
+            # and H = s I + K with K a subgradient of the criterion.
             K = criteria.subgradient(
                 np.asarray(to_host(problem.R)),
                 self.criterion,
@@ -362,7 +361,6 @@ class Search:
             T, H = to_device(T, self.R), to_device(H, self.R)
         T = make_feasible(self.R, T, self.floors, candidate.binding)
         G = correlation_of(self.R, T, precise=self.omega is not None)
-        lam, H = lifted(lam, H, self.floors)
         if cholesky_or_none(H) is None:
             # Rounding has spoiled the dual point; no criterion is negative.
             lam, H = 0.0 * lam, 1e-16 * identity(len(lam), self.R)
