@@ -123,6 +123,7 @@ class TestCorrelation:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
+            ({(2, 2): np.nan}, "1 of its entries is not, the first that of `age` itself"),
             *(({(1, 3): hole}, "2 of its.*`weight` and `income`") for hole in (np.nan, np.inf)),
             (
                 dict.fromkeys([(2, 0), (2, 1), (2, 2), (2, 3)], np.nan),

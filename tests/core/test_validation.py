@@ -60,6 +60,8 @@ class TestFloors:
             ({"age": "old"}, "floor of `age`.*old"),
             ({"age": np.inf}, "`age`: inf"),
             (1 + 1e-12, "between 0 and 1"),
+            (True, "must be numbers, not truth values; got True"),
+            ([True, 0.5, 0.5, 0.5], "not truth values"),
         ],
     )
     def test_refused(self, value, message):

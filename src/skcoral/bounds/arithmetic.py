@@ -71,11 +71,6 @@ class Enclosure:
         return Enclosure(self.lower[key], self.upper[key])
 
     @property
-    def T(self) -> Enclosure:
-        """The transpose."""
-        return Enclosure(self.lower.T, self.upper.T)
-
-    @property
     def middle(self) -> Any:
         """Floats near the middle."""
         return 0.5 * (self.lower + self.upper)
@@ -87,7 +82,7 @@ class Enclosure:
 
     def diagonal(self) -> Enclosure:
         """The diagonal of a matrix."""
-        return Enclosure(np.diag(self.lower).copy(), np.diag(self.upper).copy())
+        return Enclosure(np.diag(self.lower), np.diag(self.upper))
 
     def size(self) -> Any:
         """Upper bound of the absolute value, entry by entry."""
@@ -113,10 +108,8 @@ class Enclosure:
         return Enclosure(down(_exact_sum(self.lower)), up(_exact_sum(self.upper)))
 
     def greatest(self) -> Enclosure:
-        """The largest entry; 0 of none."""
-        if not np.size(self.lower):
-            return exactly(0.0)
-        return Enclosure(np.max(self.lower), np.max(self.upper))
+        """The largest entry of some that are not negative; 0 of none."""
+        return Enclosure(np.max(self.lower, initial=0.0), np.max(self.upper, initial=0.0))
 
     def least(self) -> Enclosure:
         """The smallest entry."""
@@ -169,10 +162,10 @@ class Arithmetic(Protocol):
 
     def enclosed(self, *factors: Array, minus: Array | None = None) -> Enclosure:
         """The product of two or more matrices of floats, or what it exceeds ``minus`` by."""
-        whole: Any = factors[-1]
+        result: Any = factors[-1]
         for A in reversed(factors[:-1]):
-            whole = self.product(A, whole)
-        return self.enclosure(whole, minus)
+            result = self.product(A, result)
+        return self.enclosure(result, minus)
 
 
 @dataclass(frozen=True)
@@ -188,7 +181,7 @@ class Floats(Arithmetic):
     """Floating point with a bound of its error; ``parts`` says into how many each factor is split.
 
     Two parts give some 20 digits, three some 28, at four and nine times the cost of one product;
-    one part is the product itself.
+    one part is the product itself. Stacks of matrices are multiplied one by one.
     """
 
     rigorous = False
@@ -198,29 +191,24 @@ class Floats(Arithmetic):
 
     def product(self, A: Array, B: Array | _Sum) -> _Sum:
         """``A B``: partial products of leading parts are exact, the others are small."""
+        n = A.shape[-1]
         if isinstance(B, _Sum):
-            return self._of_sum(A, B)
-        n, last = A.shape[1], self.parts - 1
-        left, right = slices(A, 1, self.parts), slices(B, 0, self.parts)
+            first, second = self.product(A, B.high), A @ B.low
+            radius = first.radius + _most(A, n * UNIT * np.abs(B.low) + B.radius)
+            radius = radius + 2 * UNIT * (np.abs(first.low) + np.abs(second))
+            return _Sum(first.high, first.low + second, radius)
+        left, right = slices(A, -1, self.parts), slices(B, -2, self.parts)
         high = low = terms = np.zeros(())
         for a in left:
             for b in right:
                 high, lost = two_sum(high, a @ b)
                 low, terms = low + lost, terms + np.abs(lost)
         # the products with a last part are rounded
-        rows, columns = [_row_sums(a) for a in left], [_column_sizes(b) for b in right]
-        rounded = np.outer(rows[last], sum(columns)) + np.outer(sum(rows[:last]), columns[last])
+        rounded = sum(_most(left[-1], b) for b in right) + sum(
+            _most(a, right[-1]) for a in left[:-1]
+        )
         radius = TINY + n * UNIT * rounded + (self.parts**2 + 1) * UNIT * terms
         return _Sum(high, low, radius)
-
-    def _of_sum(self, A: Array, B: _Sum) -> _Sum:
-        first = self.product(A, B.high)
-        second = A @ B.low
-        low = first.low + second
-        doubt = A.shape[1] * UNIT * _column_sizes(B.low) + _column_sizes(B.radius)
-        radius = first.radius + np.outer(_row_sums(A), doubt)
-        radius += 2 * UNIT * (np.abs(first.low) + np.abs(second))
-        return _Sum(first.high, low, radius)
 
     def enclosure(self, A: _Sum, minus: Array | None = None) -> Enclosure:
         """Both ends, rounded outwards once the leading parts have cancelled."""
@@ -257,33 +245,11 @@ class Balls(Arithmetic):
 
 def column_dots(A: Array, B: Array, minus: Array) -> Enclosure:
     """``a_jᵀb_j - c_j`` for every column, to about twice the digits of a float."""
-    high, low, terms = -minus, np.zeros(()), np.zeros(())
-    for product, rest in zip(*_exact_products(A, B), strict=True):
-        high, lost = two_sum(high, product)
-        low, terms = low + (lost + rest), terms + np.abs(lost) + np.abs(rest)
-    return around(low, TINY + 2 * len(A) * UNIT * terms) + high
+    rows, columns = A.T[:, None, :], B.T[:, :, None]
+    return Floats(4).enclosed(rows, columns, minus=minus[:, None, None])[:, 0, 0]
 
 
-def _exact_products(a: Array, b: Array) -> tuple[Array, Array]:
-    """The rounded products, entry by entry, and what rounding took, exactly (Dekker)."""
-    (high, low), (top, rest) = (_halves(x) for x in (a, b))
-    product = a * b
-    return product, low * rest - (((product - high * top) - low * top) - high * rest)
-
-
-def _halves(a: Array) -> tuple[Array, Array]:
-    """Floats as sums of two with half as many digits, whose products are floats (Veltkamp)."""
-    shifted = (2.0**27 + 1.0) * a
-    high = shifted - (shifted - a)
-    return high, a - high
-
-
-# ``|A| |B|`` is at most the outer product of these, but for its own rounding.
-
-
-def _row_sums(A: Array) -> Array:
-    return np.asarray(np.abs(A).sum(axis=1))
-
-
-def _column_sizes(B: Array) -> Array:
-    return np.asarray(np.abs(B).max(axis=0, initial=0.0))
+def _most(A: Array, B: Array) -> Array:
+    """No entry of ``|A| |B|`` is larger, but for the rounding of this product."""
+    rows, columns = np.abs(A).sum(axis=-1), np.abs(B).max(axis=-2, initial=0.0)
+    return np.asarray(rows[..., :, None] * columns[..., None, :])

@@ -50,15 +50,6 @@ def part(arrays: Mapping[str, Array], name: str, *shape: int) -> Array:
     return a
 
 
-def number(value: Any, what: str) -> float:
-    """Return one finite number."""
-    if type(value) not in (float, int, np.float64, np.float32):  # subclasses may compare otherwise
-        raise CertificateError(f"{what} must be a number, got {value!r}.")
-    if not abs(float(value)) <= LARGEST:
-        raise CertificateError(f"{what} must be finite, got {value!r}.")
-    return float(value)
-
-
 def multipliers_and_matrix(
     arrays: Mapping[str, Array], names: tuple[str, str], k: int
 ) -> tuple[Array, Array, NDArray[np.intp]]:

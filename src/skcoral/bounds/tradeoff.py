@@ -30,14 +30,7 @@ import scipy.linalg as sla
 from skcoral.bounds.arithmetic import Arithmetic, Enclosure, column_dots, exactly, up, up_to
 from skcoral.bounds.dual import least_shift, surely_definite
 from skcoral.core import criteria
-from skcoral.core.arrays import (
-    Array,
-    cholesky_or_none,
-    inner,
-    library,
-    plus_diagonal,
-    solve_lower,
-)
+from skcoral.core.arrays import Array, cholesky, inner, plus_diagonal, solve_lower
 from skcoral.core.criteria import Criterion
 from skcoral.exceptions import CertificateError
 
@@ -59,26 +52,17 @@ def plain_bound(
     ``fidelity`` holds ``(RX)_jj`` and ``defect`` is ``XᵀRX - I``. The bound is ``-inf`` where the
     conjugate is infinite.
     """
-    if np.any(lam < 0):
-        raise CertificateError(f"multipliers must not be negative, the least is {lam.min():.3g}.")
-    factor = cholesky_or_none(H)
-    if factor is None:
-        raise CertificateError("H is not positive definite, so it proves nothing.")
-    penalty = criteria.conjugate(criterion, H, pair_weights)
-    half = solve_lower(factor, plus_diagonal(X @ H, -lam).T)
-    rest = inner(half @ R, half)
-    return float(at_point(lam, floors - fidelity, H, defect) - rest - penalty)
+    half = solve_lower(cholesky(H), plus_diagonal(X @ H, -lam).T)
+    square = 2.0 * float(lam @ (floors - fidelity)) + inner(H, defect) - inner(half @ R, half)
+    return square - criteria.conjugate(criterion, H, pair_weights)
 
 
-def at_point(kappa: Array, short: Any, H: Any, defect: Any) -> Any:
-    """``2 Σ κ_j (c_j - b_jᵀRx_j) + ⟨XᵀRX - I, H⟩`` at any point X, in floats or enclosed.
+def at_point(kappa: Array, short: Enclosure, H: Array, defect: Enclosure) -> Enclosure:
+    """``2 Σ κ_j (c_j - b_jᵀRx_j) + ⟨XᵀRX - I, H⟩`` at any point X.
 
     ``short`` is how far the fidelities of X are below the floors, ``defect`` is ``XᵀRX - I``.
     """
-    pull, stretch = short * (2.0 * kappa), defect * H
-    if isinstance(defect, Enclosure):
-        return pull.total() + stretch.total()
-    return float(pull.sum()) + float(library(stretch).sum(stretch))
+    return (short * (2.0 * kappa)).total() + (defect * H).total()
 
 
 @dataclass(frozen=True)
@@ -145,8 +129,7 @@ def complete_square(
     image = arithmetic.product(R, X)
     defect = arithmetic.enclosure(arithmetic.product(X.T, image), np.eye(len(H)))
     short = floors.rest - along(arithmetic, B, image, floors.near)
-    square: Enclosure = at_point(kappa, short, shifted, defect) - up_to(rest)
-    return square
+    return at_point(kappa, short, shifted, defect) - up_to(rest)
 
 
 def tradeoff_bound(

@@ -13,7 +13,7 @@ import numpy as np
 
 from skcoral.bounds.arithmetic import UNIT, Arithmetic, Enclosure, exactly, up_to
 from skcoral.bounds.columns import proved_columns
-from skcoral.bounds.dual import multipliers_and_matrix, number, numbers, part
+from skcoral.bounds.dual import multipliers_and_matrix, numbers, part
 from skcoral.bounds.exact import floor_room, mean_room
 from skcoral.bounds.frame import threshold_bound
 from skcoral.bounds.rank import DualBound
@@ -83,7 +83,7 @@ class _Claims(Ledger):
     ) -> None:
         super().__init__(result, R, factor, arithmetic)
         self.arrays = dual_parts(result)
-        self.close = tol.REPORTED_TOL * max(1.0, abs(number(result.objective, "`objective`")))
+        self.close = tol.REPORTED_TOL * max(1.0, abs(result.objective))
         self.A = self.claim_factor() if "factor" in self.arrays else None
         if R is not None:
             self.attained = Attained(result, R, arithmetic)

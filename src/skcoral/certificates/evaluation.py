@@ -49,10 +49,10 @@ class FactorOutputs:
     def __init__(self, T: Any, A: Array, arithmetic: Arithmetic) -> None:
         self.arithmetic, self.k = arithmetic, A.shape[1]
         if isinstance(T, LowRankTransform):  # the identity plus a product of two factors
-            image = arithmetic.enclosed(T.right.T, T.left.T, A.T, minus=-A.T).T
+            turned = arithmetic.enclosed(T.right.T, T.left.T, A.T, minus=-A.T)
+            U, radius = (part.T for part in turned.spread())
         else:
-            image = arithmetic.enclosed(A, T)
-        U, radius = image.spread()
+            U, radius = arithmetic.enclosed(A, T).spread()
         self.U = U
         self._off = off = np.sqrt(np.sum(radius * radius, axis=0))
         self._length = np.sqrt(np.sum(U * U, axis=0))

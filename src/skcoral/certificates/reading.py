@@ -14,7 +14,7 @@ from typing import Any, get_args
 import numpy as np
 
 from skcoral.bounds.columns import in_range
-from skcoral.bounds.dual import number, numbers
+from skcoral.bounds.dual import LARGEST, numbers
 from skcoral.core.arrays import Array
 from skcoral.core.composites import check_anchors
 from skcoral.core.criteria import Criterion
@@ -160,10 +160,7 @@ def dual_parts(result: Threshold | Decorrelation) -> Mapping[str, Array]:
 
 def _check_goal(result: Threshold | Decorrelation, parts: set[str]) -> None:
     """Refuse a goal that the certificate is not about."""
-    goal = getattr(result, "goal", Floors())
-    for name, _, value in _fields(goal):
-        number(value, f"`{name}`")
-    limited = isinstance(goal, VifLimit)
+    limited = isinstance(getattr(result, "goal", None), VifLimit)
     if limited and type(result) is not Decorrelation:
         raise CertificateError(
             f"a limit on the VIF has no certificate that a {type(result).__name__} holds."
@@ -175,20 +172,19 @@ def _check_goal(result: Threshold | Decorrelation, parts: set[str]) -> None:
 def check_fields(result: Threshold | Decorrelation, p: int) -> None:
     """Refuse a result of p variables with a field of another type or shape than declared."""
     size = {"p": p, "k": len(result.names)}
-    for name, declared, value in _fields(result):
-        what = f"`{name}`"
-        check_type(what, declared, value)
-        if name in _SHAPES and value is not None:
-            shape = tuple(size[letter] for letter in _SHAPES[name])
+    for record in (result, getattr(result, "goal", Floors())):
+        for field in fields(record):
+            what, value = f"`{field.name}`", getattr(record, field.name)
+            check_type(what, str(field.type), value)
+            if field.type == "float" and not abs(value) <= LARGEST:
+                raise CertificateError(f"{what} must be finite, got {value!r}.")
+            if field.name not in _SHAPES or value is None:
+                continue
+            shape = tuple(size[letter] for letter in _SHAPES[field.name])
             if not isinstance(value, LowRankTransform | FactoredCorrelation):
-                numbers(value, shape, what, open_ended=name in _NOT_KNOWN)
+                numbers(value, shape, what, open_ended=field.name in _NOT_KNOWN)
             elif value.shape != shape:
                 raise CertificateError(f"{what} must be {p} by {size['k']}, got {value.shape}.")
-
-
-def _fields(record: Any) -> list[tuple[str, str, Any]]:
-    """Name, declared type and value of every field."""
-    return [(f.name, str(f.type), getattr(record, f.name)) for f in fields(record)]
 
 
 def check_type(what: str, declared: str, value: Any) -> None:
@@ -238,10 +234,6 @@ def _is_count(value: Any) -> bool:
     return is_whole and 0 <= value < _LARGEST_COUNT
 
 
-def _by_name(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, Mapping) and all(map(fits, value.values()))
-
-
 def _one_of(wanted: tuple[str, ...]) -> tuple[Callable[[Any], bool], str]:
     return lambda value: type(value) is str and value in wanted, f"one of {', '.join(wanted)}"
 
@@ -266,6 +258,8 @@ _TYPES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "Goal": (lambda v: isinstance(v, Goal), "Floors, Budget or VifLimit"),
     "Certificate": (lambda v: isinstance(v, Certificate), ""),
     "Mapping[str, Any]": (lambda v: isinstance(v, Mapping), ""),
-    "Mapping[str, float]": (_by_name(_is_number), "numbers by name"),
-    "Mapping[str, Array]": (_by_name(_is_numbers), "arrays by name"),
+    "Mapping[str, Array]": (
+        lambda v: isinstance(v, Mapping) and all(map(_is_numbers, v.values())),
+        "arrays by name",
+    ),
 }

@@ -276,11 +276,14 @@ def symmetric(
         hint = (
             f"No entry of {listing(empty)} is: is it a constant column? Drop it."
             if empty
-            else "Fill it in, or drop one of the two."
+            else "Fill it in, or drop the variable."
+        )
+        where = (
+            f"between `{names[i]}` and `{names[j]}`" if i != j else f"that of `{names[i]}` itself"
         )
         raise error(
             f"{what} must be finite; {len(bad)} of its entries {'is' if len(bad) == 1 else 'are'} "
-            f"not, the first between `{names[i]}` and `{names[j]}` ({matrix[i, j]}). {hint}"
+            f"not, the first {where} ({matrix[i, j]}). {hint}"
         )
     difference = np.abs(matrix - matrix.T)
     i, j = _largest_entry(difference)

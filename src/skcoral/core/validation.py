@@ -187,6 +187,9 @@ def check_floors(rho_min: Any, names: Sequence[str]) -> Array:
             given[j] = check_number(f"The floor of `{name}`", value)
     else:
         given = float_array(rho_min, "rho_min", InvalidArgumentError)[0]
+        cells = np.asarray(to_host(rho_min), dtype=object).ravel().tolist()
+        flags = any(isinstance(cell, bool | np.bool_) for cell in cells)
+        require(not flags, "rho_min", "numbers, not truth values", rho_min)
         if given.shape not in ((), (p,)):
             raise InvalidArgumentError(
                 f"rho_min must be one number or {p} of them, one per variable "
