@@ -355,7 +355,10 @@ def test_correlations_of_outputs_of_a_factor(arithmetic: Any) -> None:
     A, T = rng.normal(size=(3, 8)), rng.normal(size=(8, 8)) * 10.0 ** rng.integers(-3, 4, 8)
     true = exact(A) * exact(T)
     true = true.transpose() * true
-    for columns, block in FactorOutputs(T, A, arithmetic).blocks():
+    outputs, lengths = FactorOutputs(T, A, arithmetic), [true[j, j] for j in range(8)]
+    squares = (dot(true.entries(), true.entries()) - dot(lengths, lengths)) / 2
+    contains(outputs.squares, squares, 1e-12, float(squares))
+    for columns, block in outputs.blocks():
         assert columns == slice(0, 8)
         for i in range(8):
             for j in range(8):

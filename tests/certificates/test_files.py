@@ -93,6 +93,10 @@ def test_nothing_is_lost(kind: str, tmp_path: Path) -> None:
     assert not verifier_refuses(result, matrix)
     stored = json.loads(text_of(kind))["content"]["R"]
     assert (stored is None) == kind.startswith("wide")  # no p × p array
+    if stored is not None:
+        with pytest.raises(CertificateError, match="ones on its diagonal"):
+            skew = changed(json.loads(text_of(kind)), ("R", "$array", 0, 0), 1 + 1e-9)
+            parse_certificate(signed(skew))
 
 
 @pytest.mark.slow

@@ -77,6 +77,8 @@ def test_a_smaller_mean_beside_what_binds(judge: Any, kind: str) -> None:
     for size, refused in ((angle, True), (0.3 * angle, False)):
         lie = turned(result, size)
         assert failed(lie, R, judge) == ({"largest mean fidelity"} if refused else set())
+    if kind == "threshold":  # nothing is said of the mean while the threshold is open
+        assert not failed(replace(turned(result, angle), tol=1e-300), R, judge)
 
 
 @judges

@@ -21,6 +21,12 @@ from .results import MASK, SYSTEM, R, about, honest
 FIVE = np.full(5, 0.9)
 
 
+def of_rank(rank: Any) -> Certificate:
+    """A proof that says so of its rank."""
+    proof = honest("wide, frame").certificate
+    return replace(proof, info={**proof.info, "rank": rank})
+
+
 @pytest.mark.parametrize(
     ("kind", "changes", "words"),
     [
@@ -56,6 +62,7 @@ FIVE = np.full(5, 0.9)
         ("wide, frame", {"pair_weights": np.eye(40) - 1}, "negative"),
         ("wide, frame", {"certificate": Certificate("exact", {})}, "rank below p"),
         ("wide, threshold", {"certificate": honest("wide, frame").certificate}, "the kind 'frame'"),
+        *(("wide, frame", {"certificate": of_rank(r)}, "a rank is a whole") for r in (True, 8.0)),
     ],
 )
 def test_fields_that_are_none(kind: str, changes: dict[str, Any], words: str) -> None:
@@ -140,13 +147,15 @@ def test_prices_of_floors_of_one() -> None:
         broken(replace(result, prices=prices), "prices")
     block = np.eye(6)
     block[1:, 1:] = R[1:, 1:]
-    alone = decorrelate(block, [1.0, *[0.99] * 5])
-    assert alone.prices[0] == 0
-    assert check(alone, block).passed
-    for value in (np.inf, 1.0):
-        prices = alone.prices.copy()
-        prices[0] = value
-        assert "prices" in verdict(check, replace(alone, prices=prices), block)
+    pairs = np.where(np.arange(6) * np.arange(6)[:, None] > 0, 1.0, 0.0)  # none of the first
+    for matrix, weights in ((block, None), (R, pairs)):
+        alone = decorrelate(matrix, [1.0, *[0.99] * 5], pair_weights=weights)
+        assert alone.prices[0] == 0
+        assert check(alone, matrix).passed
+        for value in (np.inf, 1.0):
+            prices = alone.prices.copy()
+            prices[0] = value
+            assert "prices" in verdict(check, replace(alone, prices=prices), matrix)
 
 
 def test_prices_on_a_support() -> None:

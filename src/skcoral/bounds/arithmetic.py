@@ -80,6 +80,11 @@ class Enclosure:
         middle = 0.5 * (self.middle + self.middle.T) if symmetric else self.middle
         return middle, up(np.maximum(self.upper - middle, middle - self.lower))
 
+    def widened(self, radius: Any) -> Enclosure:
+        """The same within ``radius``, but for the rounding of the radius."""
+        radius = radius * WIDER
+        return Enclosure(down(self.lower - radius), up(self.upper + radius))
+
     def diagonal(self) -> Enclosure:
         """The diagonal of a matrix."""
         return Enclosure(np.diag(self.lower), np.diag(self.upper))
@@ -118,12 +123,6 @@ class Enclosure:
     def at_least(self, value: float) -> Enclosure:
         """``max(x, value)`` of a number that is known to exist."""
         return Enclosure(max(float(self.lower), value), max(float(self.upper), value))
-
-
-def around(middle: Any, radius: Any) -> Enclosure:
-    """Numbers known to lie within ``radius`` of ``middle``, but for the rounding of the radius."""
-    radius = radius * WIDER
-    return Enclosure(down(middle - radius), up(middle + radius))
 
 
 def up_to(most: float) -> Enclosure:
@@ -212,7 +211,7 @@ class Floats(Arithmetic):
 
     def enclosure(self, A: _Sum, minus: Array | None = None) -> Enclosure:
         """Both ends, rounded outwards once the leading parts have cancelled."""
-        high, low = A.high, around(A.low, A.radius)
+        high, low = A.high, exactly(A.low).widened(A.radius)
         if minus is not None:
             high, rest = two_sum(high, -minus)
             low = Enclosure(down(low.lower + rest), up(low.upper + rest))

@@ -175,14 +175,9 @@ def rechecked(result: Decorrelation, R: Array) -> Decorrelation:
 
 def _proved(result: Decorrelation, attained: Attained, R: Array) -> float:
     """The lower bound that the dual point proves; zero where there is none, or only rounding."""
-    lower = 0.0
-    for parts, digits in ((2, 1e-3), (3, np.inf)):
-        with suppress(CertificateError):
-            bound = evaluate(result, attained, R, Floats(parts)).bound
-            lower = max(0.0, float(bound.lower))
-            if bound.upper - bound.lower <= digits * OPTIMAL_GAP * max(1.0, float(bound.upper)):
-                break
-    return lower
+    with suppress(CertificateError):
+        return max(0.0, float(evaluate(result, attained, R, Floats()).bound.lower))
+    return 0.0
 
 
 def _with_known_prices(result: RestrictedDecorrelation, R: Array) -> Decorrelation:

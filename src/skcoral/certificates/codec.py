@@ -179,10 +179,9 @@ class Codec:
             raise ValueError(f"a record {str(name)[:60]!r} has no meaning here")
         kind, given = self.records[name], {key: self._decoded(v) for key, v in value.items()}
         for field in fields(kind):
-            if field.name in given:
-                check_type(f"{name}.{field.name}", str(field.type), given[field.name])
-                if field.type == "float":
-                    given[field.name] = float(given[field.name])
+            check_type(f"{name}.{field.name}", str(field.type), given[field.name])
+            if field.type == "float":
+                given[field.name] = float(given[field.name])
         return kind(**given)
 
 

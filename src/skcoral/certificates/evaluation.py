@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.bounds.arithmetic import Arithmetic, Enclosure, around, column_dots, exactly
+from skcoral.bounds.arithmetic import Arithmetic, Enclosure, column_dots, exactly
 from skcoral.bounds.dual import part
 from skcoral.bounds.rank import DualBound, factor_bound
 from skcoral.bounds.support import support_bound
@@ -56,11 +56,12 @@ class FactorOutputs:
         self.U = U
         self._off = off = np.sqrt(np.sum(radius * radius, axis=0))
         self._length = np.sqrt(np.sum(U * U, axis=0))
-        self.fidelity = column_dots(A, U, np.zeros(self.k)) + around(0.0, 2 * off)
+        self.fidelity = column_dots(A, U, np.zeros(self.k)).widened(
+            off
+        )  # columns of A are unit vectors
         spread = (2 * self._length + off) * off
-        self.variances = column_dots(U, U, np.ones(self.k)) + around(0.0, spread)
-        frame = arithmetic.enclosed(U, U.T)
-        frame = frame + around(0.0, float(np.sum(spread)))
+        self.variances = column_dots(U, U, np.ones(self.k)).widened(spread)
+        frame = arithmetic.enclosed(U, U.T).widened(float(np.sum(spread)))
         squares = frame.square().total() - (self.variances + 1.0).square().total()
         self.squares = squares * 0.5
 
@@ -71,7 +72,7 @@ class FactorOutputs:
             columns = slice(start, min(start + _BLOCK, self.k))
             block = self.arithmetic.enclosed(self.U.T, self.U[:, columns])
             spread = np.outer(off, length[columns] + off[columns]) + np.outer(length, off[columns])
-            yield columns, block + around(0.0, spread)
+            yield columns, block.widened(spread)
 
 
 class FactorAttained(FactorOutputs):
@@ -84,8 +85,7 @@ class FactorAttained(FactorOutputs):
         reported = getattr(result.correlation, "factor", None)
         by_pairs = result.criterion != "squared" or weights is not None
         if reported is None or by_pairs or np.any(result.rho_min >= 1):
-            pairs = _of_pairs(result, weights, self.blocks(), valued=by_pairs)
-            residual, self.misreported, self.largest = pairs
+            residual, self.misreported, self.largest = _of_pairs(result, weights, self.blocks())
             self.residual = residual if by_pairs else self.squares
         if reported is not None:
             same = reported.shape == self.U.shape
@@ -96,12 +96,10 @@ def _of_pairs(
     result: Decorrelation,
     weights: Array | None,
     blocks: Iterable[tuple[slice, Enclosure]],
-    *,
-    valued: bool = True,
 ) -> tuple[Enclosure, float, Array]:
     """The criterion, by how much reported correlations are off, and the largest of each output.
 
-    Correlations come with some columns at a time; the criterion is zero if not ``valued``.
+    Correlations come with some columns at a time.
     """
     k, reported, criterion = len(result.names), result.correlation, result.criterion
     value, misreported, largest = exactly(0.0), 0.0, np.zeros(k)
@@ -113,8 +111,6 @@ def _of_pairs(
         size = block.size()
         size[here, here - columns.start] = 0.0
         largest[columns] = size.max(axis=0, initial=0.0)
-        if not valued:
-            continue
         above = np.arange(k)[:, None] < here  # each pair once
         terms = block[above].square() if criterion == "squared" else block[above].absolute()
         if weights is not None:

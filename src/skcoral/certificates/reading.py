@@ -152,7 +152,7 @@ def dual_parts(result: Threshold | Decorrelation) -> Mapping[str, Array]:
             f"{getattr(result, 'criterion', None)!r}."
         )
     rank = info.get("rank", 1)
-    if isinstance(rank, bool) or not isinstance(rank, int) or rank < 1:
+    if not (_is_count(rank) and rank):
         raise CertificateError(f"a rank is a whole number above 0, got {rank!r}.")
     _check_goal(result, set(arrays))
     return proof.arrays
