@@ -111,19 +111,19 @@ class Run:
             files += [SOURCE / f"{name}.py" for name in JUDGEMENTS]
         else:
             files = sorted((SOURCE / room).glob("*.py"))
-        found = []
+        mutants = []
         for file in files:
             tree = ast.parse(file.read_text("utf-8"))
-            found += [Mutant(file, change, tree) for change in changes(tree)]
-        for key in sorted(_judged() - {m.key for m in found}):
+            mutants += [Mutant(file, change, tree) for change in changes(tree)]
+        for key in sorted(_judged() - {m.key for m in mutants}):
             if key.startswith(f"{room}/"):
                 print(f"judged, and no longer in the source: {key}")
-        found = [m for m in found if re.search(self.options.only, m.key)]
+        mutants = [m for m in mutants if re.search(self.options.only, m.key)]
         if room == "tolerances":
-            return [m for m in found if m.change.names and _is_tolerance(m.change)]
-        count = min(self.options.count, len(found))
-        print(f"{room}: {len(found)} mutants, {count} sampled with seed {self.options.seed}")
-        return random.Random(self.options.seed).sample(found, count)
+            return [m for m in mutants if m.change.names and _is_tolerance(m.change)]
+        count = min(self.options.count, len(mutants))
+        print(f"{room}: {len(mutants)} mutants, {count} sampled with seed {self.options.seed}")
+        return random.Random(self.options.seed).sample(mutants, count)
 
     def work(self, collected: Collected) -> None:
         """Called by pytest when the tests are collected."""

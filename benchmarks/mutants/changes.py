@@ -43,8 +43,10 @@ def changes(tree: ast.Module) -> Iterator[Change]:
     for number, (node, kind, scope, statement) in enumerate(_places(tree)):
         names: tuple[str, ...] = ()
         if not scope and isinstance(statement, ast.Assign | ast.AnnAssign):
-            own = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            targets = (t for target in own for t in ast.walk(target))
+            assigned = (
+                statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            )
+            targets = (t for target in assigned for t in ast.walk(target))
             names = tuple(t.id for t in targets if isinstance(t, ast.Name))
         last = statement.end_lineno or statement.lineno
         if isinstance(statement, ast.If | ast.While):

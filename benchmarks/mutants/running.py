@@ -62,28 +62,28 @@ class Collected:
         self.tracer.shared.setdefault(key, set()).update(self.tracer.seen)
         self.tracer.seen = before | self.tracer.seen
 
-    def survey(self, folder: Path, kept: Path | None = None) -> None:
+    def survey(self, folder: Path, earlier: Path | None = None) -> None:
         """Run every test once, in a child, and learn which lines it executes and how long.
 
-        What is ``kept`` of an earlier survey of the same source is taken over.
+        What an ``earlier`` survey knows of the same source is taken over.
         """
         digest = hashlib.sha256()
         for file in sorted(folder.rglob("*.py")):
             digest.update(file.read_bytes())
         known: dict[str, Any] = {}
-        if kept is not None and kept.exists():
-            known = pickle.loads(kept.read_bytes()).get(digest.digest(), {})
+        if earlier is not None and earlier.exists():
+            known = pickle.loads(earlier.read_bytes()).get(digest.digest(), {})
         names = {item.nodeid for item in self.session.items}
-        found = in_child(lambda: self._survey(str(folder) + os.sep, set(known)), 3600.0)
-        if found is None:
+        outcome = in_child(lambda: self._survey(str(folder) + os.sep, set(known)), 3600.0)
+        if outcome is None:
             raise SystemExit("the survey of the tests ended early")
-        fresh, failed = found
+        fresh, failed = outcome
         for name in failed:
             print(f"fails on the source as it is, and is left out: {name}")
             del fresh[name]
         known |= fresh
-        if kept is not None:
-            kept.write_bytes(pickle.dumps({digest.digest(): known}))
+        if earlier is not None:
+            earlier.write_bytes(pickle.dumps({digest.digest(): known}))
         known = {name: what for name, what in known.items() if name in names}
         self.seconds = {name: seconds for name, (seconds, _) in known.items()}
         self.lines = {name: lines for name, (_, lines) in known.items()}
@@ -129,8 +129,8 @@ class Collected:
                     return str(item.nodeid)
             return ""
 
-        found = in_child(run, seconds)
-        return "time or memory" if found is None else str(found)
+        outcome = in_child(run, seconds)
+        return "time or memory" if outcome is None else str(outcome)
 
 
 class Tracer:

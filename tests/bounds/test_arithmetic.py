@@ -17,12 +17,12 @@ from skcoral.bounds.dual import definite
 numbers = st.floats(-1e6, 1e6).filter(lambda x: x == 0 or abs(x) > 1e-6)
 
 
-def inside(exact: Fraction, found: Enclosure) -> bool:
-    return Fraction(float(found.lower)) <= exact <= Fraction(float(found.upper))
+def inside(exact: Fraction, enclosure: Enclosure) -> bool:
+    return Fraction(float(enclosure.lower)) <= exact <= Fraction(float(enclosure.upper))
 
 
-def wide(found: Enclosure, exact: Fraction) -> float:
-    return float(found.upper - found.lower) / max(1e-300, abs(float(exact)))
+def wide(enclosure: Enclosure, exact: Fraction) -> float:
+    return float(enclosure.upper - enclosure.lower) / max(1e-300, abs(float(exact)))
 
 
 @given(numbers, numbers, numbers)
@@ -50,19 +50,19 @@ def test_arithmetic(a: float, b: float, c: float) -> None:
 
 @given(st.lists(numbers, min_size=1, max_size=20))
 def test_sums_and_maxima(values: list[float]) -> None:
-    found = exactly(np.array(values))
+    enclosure = exactly(np.array(values))
     exact = sum(map(Fraction, values), Fraction(0))
-    assert inside(exact, found.total())
-    assert found.absolute().greatest().upper == max(map(abs, values))
-    width = float(found.total().upper - found.total().lower)
+    assert inside(exact, enclosure.total())
+    assert enclosure.absolute().greatest().upper == max(map(abs, values))
+    width = float(enclosure.total().upper - enclosure.total().lower)
     assert width <= 5e-16 * abs(float(exact)) + 1e-320
 
 
 def test_radii_are_widened_by_more_than_their_rounding() -> None:
     for radius in (1.0, 1e-200, 3e80):
-        found = exactly(0.0).widened(radius)
-        assert found.upper == -found.lower
-        for most in (found.upper, up_to(radius).upper):
+        enclosure = exactly(0.0).widened(radius)
+        assert enclosure.upper == -enclosure.lower
+        for most in (enclosure.upper, up_to(radius).upper):
             assert radius * (1 + 5e-10) <= most <= radius * (1 + 2e-9)
     assert up_to(1.0).lower == 0
     assert exactly(1.0).widened(0.0).lower < 1 < exactly(1.0).widened(0.0).upper
@@ -103,12 +103,12 @@ def test_products(parts: int, n: int, spread: float) -> None:
     far = rng.normal(size=near.shape)
     for arithmetic in (Floats(parts), _balls()):
         ball = arithmetic.product(A, arithmetic.product(B, C))
-        found = arithmetic.enclosure(ball)
+        enclosure = arithmetic.enclosure(ball)
         left, beside = (arithmetic.enclosure(ball, minus) for minus in (near, far))
         scale = float(np.abs(A).sum(axis=1).max() * np.abs(B).max() * np.abs(C).max()) * n
         for i in range(4):
             for j in range(3):
-                assert inside(exact[i][j], found[i, j])
+                assert inside(exact[i][j], enclosure[i, j])
                 assert inside(exact[i][j] - Fraction(near[i, j]), left[i, j])
                 assert inside(exact[i][j] - Fraction(far[i, j]), beside[i, j])
         digits = 1e-19 if parts == 2 else 1e-25
@@ -123,11 +123,11 @@ def test_products_of_columns(spread: float) -> None:
     rng = np.random.default_rng(3)
     A, B = (rng.normal(size=(20, 30)) * 10.0 ** rng.uniform(-spread, spread, 30) for _ in "AB")
     near = np.sum(A * B, axis=0)
-    found = column_dots(A, B, near)
+    enclosure = column_dots(A, B, near)
     for j in range(30):
         terms = (Fraction(a) * Fraction(b) for a, b in zip(A[:, j], B[:, j], strict=True))
-        assert inside(sum(terms, -Fraction(near[j])), found[j])
-    width, scale = found.upper - found.lower, np.abs(A * B).max(axis=0)
+        assert inside(sum(terms, -Fraction(near[j])), enclosure[j])
+    width, scale = enclosure.upper - enclosure.lower, np.abs(A * B).max(axis=0)
     assert np.all((width > 0) & (width <= 1e-28 * scale))
 
 
@@ -138,9 +138,9 @@ def _balls() -> Any:
 
 def test_underflow_and_overflow_prove_nothing_false() -> None:
     tiny = np.full((1, 1000), 1.5e-162)  # squares underflow, their sum does not
-    found = Floats(2).enclosed(tiny, tiny.T)
-    assert found.lower <= 0
-    assert found.upper >= 2e-321
+    enclosure = Floats(2).enclosed(tiny, tiny.T)
+    assert enclosure.lower <= 0
+    assert enclosure.upper >= 2e-321
 
 
 def test_graded_matrices_are_as_definite_as_even_ones() -> None:
@@ -148,6 +148,6 @@ def test_graded_matrices_are_as_definite_as_even_ones() -> None:
     A = rng.normal(size=(6, 6))
     A = A @ A.T + np.eye(6)
     d = 10.0 ** np.array([-12, -6, 0, 3, 8, 12])
-    found = definite(Floats(2), 0.5 * (A * np.outer(d, d) + (A * np.outer(d, d)).T))
-    assert found is not None
-    assert found.doubt < 1e-9
+    proof = definite(Floats(2), 0.5 * (A * np.outer(d, d) + (A * np.outer(d, d)).T))
+    assert proof is not None
+    assert proof.doubt < 1e-9

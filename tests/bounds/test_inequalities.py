@@ -20,7 +20,7 @@ from skcoral.bounds.dual import definite
 from skcoral.bounds.exact import floor_room, mean_room
 from skcoral.bounds.frame import threshold_bound
 from skcoral.bounds.rank import factor_bound
-from skcoral.bounds.tradeoff import complete_square, conjugate, floors_of
+from skcoral.bounds.tradeoff import complete_square, conjugate, floors_of_columns
 from skcoral.certificates.evaluation import Attained, FactorOutputs, Outputs, evaluate
 from skcoral.core.solution import Certificate
 from skcoral.datasets import make_system
@@ -37,10 +37,12 @@ def exact(A: Any) -> Any:
     return flint.arb_mat(*A.shape, [flint.arb(a) for a in A.ravel().tolist()])
 
 
-def contains(found: Enclosure, value: Any, width: float, scale: float = 1.0) -> None:
+def contains(enclosure: Enclosure, value: Any, width: float, scale: float = 1.0) -> None:
     value = value.entries()[0] if isinstance(value, flint.arb_mat) else value
-    assert flint.arb(float(found.lower)) <= value <= flint.arb(float(found.upper))
-    assert float(found.upper - found.lower) <= width * scale, float(found.upper - found.lower)
+    assert flint.arb(float(enclosure.lower)) <= value <= flint.arb(float(enclosure.upper))
+    assert float(enclosure.upper - enclosure.lower) <= width * scale, float(
+        enclosure.upper - enclosure.lower
+    )
 
 
 def spd(p: int, condition: float = 30.0, seed: int = 0) -> np.ndarray:
@@ -116,12 +118,12 @@ def test_the_trade_off(
         pair_weights=PAIRS[:k, :k] if weighted else None,
         certificate=Certificate("tradeoff", {"multipliers": lam, "H": H}, {"criterion": criterion}),
     )
-    found = evaluate(result, Attained(result, R, arithmetic), R, arithmetic).bound
+    enclosure = evaluate(result, Attained(result, R, arithmetic), R, arithmetic).bound
     penalty, outside = conjugate_of(criterion, H, w)
     C, length = gram(B)
     kappa = [flint.arb(a) / b for a, b in zip(lam, length, strict=True)]
     value = 2 * dot(lam, rho) - square(C, kappa, H) - penalty
-    contains(found, value / outside, WIDTH, 1.0 + 2 * abs(float(value)))
+    contains(enclosure, value / outside, WIDTH, 1.0 + 2 * abs(float(value)))
 
 
 @pytest.mark.parametrize("least", [1e-6, 1e-10])
@@ -132,10 +134,10 @@ def test_the_trade_off_next_to_singular(least: float, arithmetic: Any) -> None:
     near = make_system(P, seed=3)
     near = near * (1 - 1e-6) + 1e-6
     lam = rng.uniform(1, 1e3, P)
-    floors = floors_of(np.full(P, 0.9))
-    found = complete_square(arithmetic, near, np.eye(P), lam, H, floors)
+    floors = floors_of_columns(np.eye(P), np.full(P, 0.9))
+    enclosure = complete_square(arithmetic, near, np.eye(P), lam, H, floors)
     value = 2 * dot(lam, np.full(P, 0.9)) - square(exact(near), lam, H)
-    contains(found, value, 1e-14 / least if least < 1e-8 else 1e-9, abs(float(value)))
+    contains(enclosure, value, 1e-14 / least if least < 1e-8 else 1e-9, abs(float(value)))
 
 
 @pytest.mark.parametrize("what", ["mean", "floor"])
@@ -154,7 +156,7 @@ def test_exact_decorrelators(anchored: bool, what: str, arithmetic: Any) -> None
     outputs = Outputs(T, B, rho, R, arithmetic)
     room = mean_room if what == "mean" else floor_room
     names = ("mean_weights", "mean_S") if what == "mean" else ("weights", "S")
-    found = room(dict(zip(names, (d, S), strict=True)), outputs)
+    enclosure = room(dict(zip(names, (d, S), strict=True)), outputs)
     C, size = gram(B)
     inside = flint.arb_mat(len(on), len(on), [C[int(i), int(j)] for i in on for j in on])
     value = square(inside, [flint.arb(d[j]) / size[j] for j in on], S) / 2 - dot(d, rho)
@@ -165,7 +167,7 @@ def test_exact_decorrelators(anchored: bool, what: str, arithmetic: Any) -> None
         for j in range(k):
             value += flint.arb(rho[j]) - image[j, j] / size[j]
         value /= k
-    contains(found, value, WIDTH, 3.0 + 3 * abs(float(value)))
+    contains(enclosure, value, WIDTH, 3.0 + 3 * abs(float(value)))
 
 
 def test_beside_the_outputs_that_bind(arithmetic: Any) -> None:
@@ -177,7 +179,7 @@ def test_beside_the_outputs_that_bind(arithmetic: Any) -> None:
     d = np.array([0, 0, *rng.uniform(1, 3, 4)])
     S, rho = spd(4, seed=6), rng.uniform(0.2, 0.9, P)
     arrays = {"weights": lam, "S": np.eye(2), "mean_weights": d, "mean_S": S}
-    found = mean_room(arrays, Outputs(T, np.eye(P), rho, R, arithmetic))
+    enclosure = mean_room(arrays, Outputs(T, np.eye(P), rho, R, arithmetic))
     E, fixed = exact(np.eye(P)[:, 2:]), exact(T[:, :2])
     B = E - fixed * exact(T[:, :2].T @ (R @ np.eye(P)[:, 2:]))
     value = square(B.transpose() * exact(R) * B, d[2:], S) / 2
@@ -186,8 +188,8 @@ def test_beside_the_outputs_that_bind(arithmetic: Any) -> None:
         value += flint.arb(rho[j]) * (1 - flint.arb(d[j])) - flint.arb(f[j])
     value /= P
     middle = float(value)
-    assert found.lower - 1e-15 <= middle <= found.upper + 1e-15
-    assert found.upper - found.lower <= 1e-13
+    assert enclosure.lower - 1e-15 <= middle <= enclosure.upper + 1e-15
+    assert enclosure.upper - enclosure.lower <= 1e-13
 
 
 @pytest.mark.parametrize("size", [1e-6, 1e-2])
@@ -202,10 +204,10 @@ def test_a_square_completed_anywhere_bounds_as_well(monkeypatch: Any, size: floa
         return X + size * noise, info
 
     monkeypatch.setattr(sla.lapack, "dpotrs", off)
-    floors = floors_of(np.full(P, 0.9))
-    found = complete_square(Floats(2), R, np.eye(P), lam, H, floors)
-    contains(found, value, 1e4 * size * size)
-    assert found.upper - found.lower >= size * size  # it was not at the minimum
+    floors = floors_of_columns(np.eye(P), np.full(P, 0.9))
+    enclosure = complete_square(Floats(2), R, np.eye(P), lam, H, floors)
+    contains(enclosure, value, 1e4 * size * size)
+    assert enclosure.upper - enclosure.lower >= size * size  # it was not at the minimum
 
 
 def frame_form(A: Any, N: Any, lam: Any, kappa: Any) -> float:
@@ -242,14 +244,14 @@ def test_frames(least: float, arithmetic: Any) -> None:
     lam, kappa, rho = rng.uniform(0, 1, p), rng.uniform(0.2, 1, p), rng.uniform(0.5, 1, p)
     wanted = frame_bound(A, N, lam, kappa, rho)
     arrays = {"factor": A, "N": N, "multipliers": lam, "kappa": kappa}
-    found = squares_bound(Certificate("frame", arrays, {"rank": r}), rho, A, arithmetic)
-    assert found.lower - 1e-13 <= wanted <= found.upper + 1e-13
-    assert found.upper - found.lower <= 2e-13
+    enclosure = squares_bound(Certificate("frame", arrays, {"rank": r}), rho, A, arithmetic)
+    assert enclosure.lower - 1e-13 <= wanted <= enclosure.upper + 1e-13
+    assert enclosure.upper - enclosure.lower <= 2e-13
     arrays = {"factor": A, "N": N, "weights": lam, "kappa": kappa}
-    found = threshold_bound(Certificate("frame_threshold", arrays, {"rank": r}), A, arithmetic)
+    enclosure = threshold_bound(Certificate("frame_threshold", arrays, {"rank": r}), A, arithmetic)
     wanted = 0.5 * (p / r * np.trace(N) + kappa.sum() + frame_form(A, N, lam, kappa)) / lam.sum()
-    assert found.lower - 1e-13 <= wanted <= found.upper + 1e-13
-    assert found.upper - found.lower <= 2e-13
+    assert enclosure.lower - 1e-13 <= wanted <= enclosure.upper + 1e-13
+    assert enclosure.upper - enclosure.lower <= 2e-13
     zeros = {"N": np.zeros((r, r)), "multipliers": np.zeros(p), "kappa": np.zeros(p)}
     welch = squares_bound(
         Certificate("frame", {"factor": A, **zeros}, {"rank": r}), rho, A, arithmetic
@@ -287,24 +289,24 @@ def test_a_point_that_does_not_complete_the_square_costs_its_distance(monkeypatc
 def test_the_worst_number_in_a_radius(share: float) -> None:
     """One by one the bound is sharp: z²/a at the least a."""
     for a in (0.7, 3.0, 1e-9):
-        found = definite(Floats(2), np.array([[a]]), np.array([[share * a]]))
-        assert found is not None
+        proof = definite(Floats(2), np.array([[a]]), np.array([[share * a]]))
+        assert proof is not None
         wanted = 4.0 / (a * (1 - share))
-        assert wanted <= found.inverse_form(np.array([[2.0]])) <= wanted * (1 + 1e-7)
+        assert wanted <= proof.inverse_form(np.array([[2.0]])) <= wanted * (1 + 1e-7)
     assert definite(Floats(2), np.array([[1.0]]), np.array([[1.001]])) is None
 
 
 def test_floors_of_composites_to_more_digits_than_a_float_has(arithmetic: Any) -> None:
     rho = np.array([0.9, 1.0, 0.3, 1 - 1e-15])
-    found = Outputs(ANCHORS, ANCHORS, rho, R, arithmetic).floors
+    floors = Outputs(ANCHORS, ANCHORS, rho, R, arithmetic).floors
     for j in range(4):
         b = exact(ANCHORS[:, j : j + 1])
         value = flint.arb(rho[j]) * (b.transpose() * exact(R) * b)[0, 0].sqrt()
-        lack = value - flint.arb(float(found.near[j]))
+        lack = value - flint.arb(float(floors.near[j]))
         assert (
-            flint.arb(float(found.rest.lower[j])) <= lack <= flint.arb(float(found.rest.upper[j]))
+            flint.arb(float(floors.rest.lower[j])) <= lack <= flint.arb(float(floors.rest.upper[j]))
         )
-        assert found.rest.upper[j] - found.rest.lower[j] <= 1e-20
+        assert floors.rest.upper[j] - floors.rest.lower[j] <= 1e-20
         assert abs(float(lack)) < 1e-15
 
 
@@ -316,9 +318,9 @@ def test_definite_with_a_radius() -> None:
     least = np.linalg.eigvalsh(A)[0]
     for share, proved in ((0.02, True), (0.08, True), (0.3, False), (2.0, False)):
         radius = np.full((5, 5), share * least)
-        found = definite(Floats(2), A, radius)
-        assert (found is not None) == proved
-        if found is None:
+        proof = definite(Floats(2), A, radius)
+        assert (proof is not None) == proved
+        if proof is None:
             continue
         worst = 0.0
         for _ in range(300):
@@ -327,7 +329,7 @@ def test_definite_with_a_radius() -> None:
             other = A + radius * noise
             assert np.linalg.eigvalsh(other)[0] > 0
             worst = max(worst, float(z @ np.linalg.solve(other, z)))
-        assert worst <= found.inverse_form(np.abs(z))
+        assert worst <= proof.inverse_form(np.abs(z))
 
 
 @pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])

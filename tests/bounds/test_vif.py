@@ -47,7 +47,7 @@ def test_the_bound_on_the_floor(anchored: bool, idle: bool, arithmetic: Any) -> 
     T = honest("vif, anchors" if anchored else "vif").T
     arrays = dual(k, idle)
     rho = np.linspace(0.3, 0.9, k)
-    found = limited_room(arrays, limit, Outputs(T, B, rho, R, arithmetic))
+    enclosure = limited_room(arrays, limit, Outputs(T, B, rho, R, arithmetic))
     lam, H, s, Y = (arrays[f"vif_{name}"] for name in ("weights", "H", "roots", "vectors"))
     C, length = gram(B)
     value = square(C, [flint.arb(a) / b for a, b in zip(lam, length, strict=True)], H)
@@ -56,7 +56,7 @@ def test_the_bound_on_the_floor(anchored: bool, idle: bool, arithmetic: Any) -> 
     for i in range(k):
         for j in range(k):
             value += flint.arb(Y[i, j]) ** 2 + (abs(both[i, j]) if i != j else 0)
-    contains(found, value / dot(lam, np.full(k, 2.0)), 10 * WIDTH, 1.0 + abs(float(value)))
+    contains(enclosure, value / dot(lam, np.full(k, 2.0)), 10 * WIDTH, 1.0 + abs(float(value)))
 
 
 def test_points_that_prove_nothing_about_a_floor() -> None:
@@ -71,8 +71,8 @@ def test_points_that_prove_nothing_about_a_floor() -> None:
             limited_room({**arrays, **changes}, 1.5, outputs)
         assert proved_floor(R, T, {**arrays, **changes}, 1.5) == np.inf
     parts = {n: a for n, a in honest("vif").certificate.arrays.items() if n.startswith("vif_")}
-    found = proved_floor(R, T, parts, 1.1)
-    assert honest("vif").rho_min[0] <= found <= honest("vif").goal.rho_upper + 1e-12
+    floor = proved_floor(R, T, parts, 1.1)
+    assert honest("vif").rho_min[0] <= floor <= honest("vif").goal.rho_upper + 1e-12
     huge = {**parts, "vif_weights": np.full(P, 1e100), "vif_H": 1e-160 * np.eye(P)}
     with np.errstate(all="ignore"):
         assert proved_floor(R, T, huge, 1.1) == np.inf
@@ -129,13 +129,13 @@ def test_the_share_that_others_leave(arithmetic: Any) -> None:
         T = rng.normal(size=(3, 3))
         T[:, 1] = near * T[:, 0] + (1 - near) * T[:, 1]
         G = arithmetic.enclosed(T.T, T)
-        found = least_unique(G, arithmetic)
+        enclosure = least_unique(G, arithmetic)
         inverse = (exact(T).transpose() * exact(T)).inv()
         largest = max((inverse[j, j] for j in range(3)), key=float)
-        contains(found, 1 / largest, width, float(np.abs(G.middle).max()))
+        contains(enclosure, 1 / largest, width, float(np.abs(G.middle).max()))
     same = np.ones((2, 2))
-    found = least_unique(arithmetic.enclosed(same, 0.5 * same), arithmetic)
-    assert (found.lower, found.upper) == (-np.inf, np.inf)
+    enclosure = least_unique(arithmetic.enclosed(same, 0.5 * same), arithmetic)
+    assert (enclosure.lower, enclosure.upper) == (-np.inf, np.inf)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -10,6 +10,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
+import problems
 from skcoral import api, decorrelate
 from skcoral.certificates import check
 from skcoral.certificates.certify import certify
@@ -114,6 +115,16 @@ def test_gaps_of_large_residuals(criterion: Any) -> None:
         assert asked.certified(objective=bound * (1 + share)).status == status
     below = asked.certified(objective=bound * (1 - 0.5e-7))
     assert below.lower_bound == below.objective
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", [1202, 1501])
+def test_bounds_of_singular_matrices(seed: int) -> None:
+    """The best H is singular as well: the digits that its inverse lost are not claimed."""
+    problem = problems.dense(np.random.default_rng(seed), problems.singular)
+    criterion = {1202: "worst", 1501: "absolute"}[seed]
+    result = decorrelate(problem.R, **{**problem.asked, "criterion": criterion})
+    assert check(result, problem.R).passed
 
 
 @pytest.mark.parametrize(("kind", "far", "near"), [("budget", 5e-7, 0.2e-7), ("vif", 5e-6, 0.5e-6)])

@@ -250,8 +250,10 @@ def test_products_without_rounding() -> None:
     A = np.array([[1e16, 1.0], [3.0, -1e-300]])
     B = np.array([[1.0, 2.0], [-1e16, 5e-324]])
     np.testing.assert_array_equal(exactly(A, B)[:, 0], [0.0, 3.0])
-    whole = np.array([[2.0, 0.0], [1.0, 3.0]])
-    np.testing.assert_array_equal(exactly(whole, whole, whole), whole @ whole @ whole)
+    integers = np.array([[2.0, 0.0], [1.0, 3.0]])
+    np.testing.assert_array_equal(
+        exactly(integers, integers, integers), integers @ integers @ integers
+    )
 
 
 def run(*arguments: Any) -> tuple[int, str]:

@@ -47,10 +47,10 @@ def mean_room(arrays: Mapping[str, Array], outputs: Outputs) -> Enclosure:
     B, R, arithmetic = outputs.B[:, rest], outputs.R, outputs.arithmetic
     kappa, doubt = outputs.scaled(weights)[rest], 0.0
     if binding.any():
-        own, Y = B, fixed.T @ (R @ B)
-        B = own - fixed @ Y
+        anchors, Y = B, fixed.T @ (R @ B)
+        B = anchors - fixed @ Y
         # What rounding took from B, times outputs of unit variance.
-        off = (arithmetic.enclosed(fixed, Y, minus=own) + B).size()
+        off = (arithmetic.enclosed(fixed, Y, minus=anchors) + B).size()
         largest = float(np.abs(R).sum(axis=1).max())  # no eigenvalue of R exceeds it
         doubt = float(np.sqrt(largest * np.sum(off * off, axis=0)) @ kappa)
     square = complete_square(arithmetic, R, B, kappa, S, outputs.floors[rest], "`mean_S`")

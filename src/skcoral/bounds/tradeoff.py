@@ -76,11 +76,6 @@ class Floors:
         return Floors(self.near[on], self.rest[on])
 
 
-def floors_of(rho_min: Array) -> Floors:
-    """Floors of anchors of length one."""
-    return Floors(rho_min, exactly(np.zeros(len(rho_min))))
-
-
 def floors_of_columns(A: Array, rho_min: Array) -> Floors:
     """``ρ_j ‖a_j‖``, what the floors are for columns that miss unit length by a rounding."""
     ones = np.ones(A.shape[1])
@@ -114,12 +109,12 @@ def complete_square(
     multipliers, none negative, and ``H`` is symmetric; ``what`` is its name in messages. The bound
     lies between the ends.
     """
-    own = np.diag(np.diag(H))  # a semidefinite H proves its bound in the limit
+    diagonal = np.diag(np.diag(H))  # a semidefinite H proves its bound in the limit
     problem = f"{what} is not positive definite, so it proves nothing."
     shift, proof = least_shift(
-        lambda shift: surely_definite(arithmetic, H + shift * own), 1.0, problem
+        lambda shift: surely_definite(arithmetic, H + shift * diagonal), 1.0, problem
     )
-    shifted = H + shift * own
+    shifted = H + shift * diagonal
     target = B * kappa
     X = sla.lapack.dpotrs(proof.factor, target.T, lower=1)[0].T
     Z = arithmetic.enclosed(X, shifted, minus=target).size()
@@ -150,7 +145,7 @@ def tradeoff_bound(
     on = np.flatnonzero((kappa > 0) | np.any(H != 0, axis=0))
     if not len(on):
         return exactly(0.0)  # no criterion is negative
-    H, weights = H[np.ix_(on, on)], 1.0 - np.eye(k) if weights is None else weights
+    H, weights = H[np.ix_(on, on)], np.ones((k, k)) if weights is None else weights
     square = complete_square(arithmetic, R, B[:, on], kappa[on], H, floors[on])
     penalty, outside = conjugate(criterion, H, weights[np.ix_(on, on)])
     return (square - penalty) / outside
@@ -191,20 +186,15 @@ class Outputs:
         image = arithmetic.product(R, T)
         self.gram = arithmetic.product(T.T, image)
         self.defect = arithmetic.enclosure(self.gram, np.eye(self.k))
-        self.length = exactly(np.ones(self.k))
-        self.floors = floors_of(rho_min)
-        if not np.array_equal(B, np.eye(len(B))):
-            own = arithmetic.product(R, B)
-            self.length = along(arithmetic, B, own).sqrt()
-            near = self.length.upper
-            over = along(arithmetic, B, own, near * near) - _rounded_off(near, near)
-            self.floors = _floors_of_lengths(near, over, rho_min)
+        covariances = arithmetic.product(R, B)
+        self.length = along(arithmetic, B, covariances).sqrt()
+        near = self.length.upper
+        over = along(arithmetic, B, covariances, near * near) - _rounded_off(near, near)
+        self.floors = _floors_of_lengths(near, over, rho_min)
         self.fidelity = along(arithmetic, B, image) / self.length
 
     def scaled(self, multipliers: Array) -> Array:
         """Multipliers of the anchors as given instead of those of unit length, never smaller."""
-        if np.array_equal(self.length.lower, np.ones(self.k)):
-            return multipliers
         return np.where(multipliers > 0, up(up(multipliers / self.length.lower)), 0.0)
 
     def square(

@@ -35,9 +35,9 @@ def limited_room(arrays: Mapping[str, Array], limit: float, outputs: Outputs) ->
     square, total = outputs.square(weights, H, "`vif_H`")
     left = outputs.arithmetic.enclosed(Y, Y.T, minus=-H).size()
     np.fill_diagonal(left, 0.0)
-    own = exactly(s) * np.diag(Y) * 2.0
+    gained = exactly(s) * np.diag(Y) * 2.0  # 2 s_j Y_jj
     spent = exactly(Y).square().total() + exactly(left).total()
-    spent = spent + (exactly(s).square() * limit - own).total()
+    spent = spent + (exactly(s).square() * limit - gained).total()
     return (spent - square) * 0.5 / total
 
 

@@ -193,6 +193,7 @@ def _with_known_prices(result: RestrictedDecorrelation, R: Array) -> Decorrelati
 
 def _warn(result: Decorrelation) -> None:
     """Say that optimality is not proved, with the numbers."""
+    # What was asked decides which gap is told: of the outputs, the mean, the floor or the residual.
     goal, digits = result.goal, "unless nearly collinear variables leave no more digits"
     if result.certificate.is_exact and result.status == "not_converged":
         size = criteria.value("worst", result.correlation)

@@ -51,6 +51,7 @@ def check(result: Threshold | Decorrelation, R: Any) -> Check:
     True
     """
     given = matrix_or_factor(result, R)
+    # Two parts take half the time of three; only where they prove too little are three needed.
     try:
         verdict = _checked(result, *given, Floats(parts=2))
         if verdict.passed:
@@ -97,6 +98,7 @@ def prove(result: Threshold | Decorrelation, R: Any) -> Check:
         ) from None
 
     given = matrix_or_factor(result, R)
+    # The precision belongs to the process, whose other uses of flint get theirs back.
     precision, flint.ctx.prec = flint.ctx.prec, PRECISION
     try:
         return _checked(result, *given, Balls(flint))

@@ -86,9 +86,10 @@ def check_result(result: Any) -> None:
 
 def matrix_or_factor(result: Any, R: Any) -> tuple[Array | None, Array | None]:
     """The matrix, or the factor of it, that a result is claimed of; refuse other variables."""
+    # First what kind of thing each is, then that their sizes fit, then that their names do.
     check_result(result)
     matrix = factor = names = None
-    anchors, own = getattr(result, "anchors", None), result.names
+    anchors, outputs = getattr(result, "anchors", None), result.names
     if not isinstance(R, FactoredCorrelation):
         matrix, names = check_semidefinite(R).R, frame_names(R)
         p = len(matrix)
@@ -102,18 +103,18 @@ def matrix_or_factor(result: Any, R: Any) -> tuple[Array | None, Array | None]:
     if anchors is not None and np.ndim(anchors) != 2:
         raise CertificateError(f"anchors are a matrix, got shape {np.shape(anchors)}.")
     wanted = p if anchors is None else np.shape(anchors)[1]
-    check_distinct(own)
-    if len(own) != wanted:
-        raise CertificateError(f"the result names {len(own)} outputs, and there are {wanted}.")
+    check_distinct(outputs)
+    if len(outputs) != wanted:
+        raise CertificateError(f"the result names {len(outputs)} outputs, and there are {wanted}.")
     check_fields(result, p)
-    if names is None or anchors is not None or names == list(own):
+    if names is None or anchors is not None or names == list(outputs):
         return matrix, factor
-    if sorted(names) == sorted(own):
+    if sorted(names) == sorted(outputs):
         raise CertificateError(
             "the variables of R are in another order than those of the result: use "
             "R.loc[list(result.names), list(result.names)]."
         )
-    odd = next((a, b) for a, b in zip(own, names, strict=True) if a != b)
+    odd = next((a, b) for a, b in zip(outputs, names, strict=True) if a != b)
     raise CertificateError(
         f"the result is about other variables than R: `{odd[0]}` where R has `{odd[1]}`."
     )
@@ -136,6 +137,7 @@ def dual_parts(result: Threshold | Decorrelation) -> Mapping[str, Array]:
             f"a certificate of the kind {kind!r} does not belong to a {type(result).__name__}."
         )
     settings, ways = kinds[kind]
+    # Of several ways to prove the same, messages are about the one that comes nearest.
     arrays = min(ways, key=lambda way: len(way ^ set(proof.arrays)))
     missing = sorted(arrays - set(proof.arrays))
     if missing:

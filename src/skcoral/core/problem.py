@@ -133,6 +133,7 @@ class Problem:
         callback: Callback | None = None,
     ) -> Problem:
         """Validate the arguments of a question."""
+        # The matrix first: all other messages are in the names of its variables.
         sources = check_matrix(R, on_singular=on_singular)
         composites = None
         if anchors is not None:
@@ -196,6 +197,7 @@ def check_semidefinite(
             f"Correlations lie in [-1, 1], but that of `{labels[i]}` and `{labels[j]}` is "
             f"{out[i, j]:.12g}."
         )
+    # Eigenvalues are computed only where the estimate of the condition leaves the rank in doubt.
     tolerance = max(SINGULAR_TOL, len(out) * eps)
     deficiency = None
     if regular_factor(out, _MARGIN * tolerance) is None:

@@ -234,7 +234,7 @@ class Decorrelation(Fidelities, _Transformation, Answer):
     @property
     def deficiency(self) -> str:
         """Why the rank is below the number of outputs; empty if it is not."""
-        return ""
+        return str(getattr(self, "reason", ""))
 
     @property
     def amplification(self) -> float:
@@ -299,11 +299,6 @@ class SingularDecorrelation(Decorrelation):
     """
 
     reason: str = ""
-
-    @property
-    def deficiency(self) -> str:
-        """Why the matrix is singular: linear relations, or too few rows."""
-        return self.reason
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -187,6 +187,7 @@ def check_floors(rho_min: Any, names: Sequence[str]) -> Array:
             given[j] = check_number(f"The floor of `{name}`", value)
     else:
         given = float_array(rho_min, "rho_min", InvalidArgumentError)[0]
+        # As numbers, True would ask for a floor of one.
         cells = np.asarray(to_host(rho_min), dtype=object).ravel().tolist()
         flags = any(isinstance(cell, bool | np.bool_) for cell in cells)
         require(not flags, "rho_min", "numbers, not truth values", rho_min)
