@@ -196,6 +196,9 @@ def test_names_are_those_of_the_matrix(kind: str) -> None:
     pd = pytest.importorskip("pandas")
     names = [f"x{j}" for j in range(6)]
     frame = pd.DataFrame(R, index=names, columns=names)
+    other = frame.set_axis(list("abcdef"), axis=0).set_axis(list("abcdef"), axis=1)
+    sources = parse_certificate(certificate_text(about("anchors")[0], other)).sources
+    assert sources == tuple("abcdef")
     file = json.loads(text_of(kind))
     assert parse_certificate(signed(file)).verify(frame).passed
     lie = changed(file, ("sources", 2), "other")

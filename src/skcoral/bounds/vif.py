@@ -18,7 +18,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from skcoral.bounds.arithmetic import UNIT, Arithmetic, Enclosure, Floats, exactly
+from skcoral.bounds.arithmetic import Arithmetic, Enclosure, Floats, column_dots, exactly
 from skcoral.bounds.dual import definite, part
 from skcoral.bounds.tradeoff import Outputs
 from skcoral.core.arrays import Array
@@ -61,7 +61,6 @@ def least_unique(G: Enclosure, arithmetic: Arithmetic) -> Enclosure:
     proof = definite(arithmetic, middle, np.maximum(radius, radius.T))
     if proof is None:
         return Enclosure(-np.inf, np.inf)
-    # KᵀK / (1 + doubt) ⪯ G⁻¹ ⪯ KᵀK / (1 - doubt), and the rounding of the diagonal of KᵀK
-    most = float(np.sum(proof.inverse * proof.inverse, axis=0).max())
-    doubt = proof.doubt + 4.0 * UNIT * (len(middle) + 2)
-    return Enclosure(1.0 - doubt, 1.0 + doubt) / most
+    # KᵀK / (1 + doubt) ⪯ G⁻¹ ⪯ KᵀK / (1 - doubt)
+    K = proof.inverse
+    return exactly(1.0).widened(proof.doubt) / column_dots(K, K, np.zeros(len(K))).greatest()

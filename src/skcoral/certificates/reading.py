@@ -156,19 +156,14 @@ def dual_parts(result: Threshold | Decorrelation) -> Mapping[str, Array]:
     rank = info.get("rank", 1)
     if not (_is_count(rank) and rank):
         raise CertificateError(f"a rank is a whole number above 0, got {rank!r}.")
-    _check_goal(result, set(arrays))
-    return proof.arrays
-
-
-def _check_goal(result: Threshold | Decorrelation, parts: set[str]) -> None:
-    """Refuse a goal that the certificate is not about."""
     limited = isinstance(getattr(result, "goal", None), VifLimit)
     if limited and type(result) is not Decorrelation:
         raise CertificateError(
             f"a limit on the VIF has no certificate that a {type(result).__name__} holds."
         )
-    if not limited and VIF_PARTS & parts:
+    if not limited and VIF_PARTS & arrays:
         raise CertificateError("the certificate is about a limit on the VIF, the result is not.")
+    return proof.arrays
 
 
 def check_fields(result: Threshold | Decorrelation, p: int) -> None:

@@ -101,23 +101,14 @@ def submatrix(A: Any, rows: Index, columns: Index) -> Any:
     return A[to_device(rows[:, None], A), to_device(columns[None, :], A)]
 
 
-def block_triangular(A: Any, B: Any, C: Any) -> Any:
-    """``[[A, B], [0, C]]``."""
-    below = zeros((C.shape[0], A.shape[1]), A)
-    return _joined([columns_joined([A, B]), columns_joined([below, C])], 0)
+def blocks(A: Any, B: Any, C: Any, D: Any) -> Any:
+    """``[[A, B], [C, D]]``; zeros where C is None."""
+    C = zeros((D.shape[0], A.shape[1]), A) if C is None else C
+    return joined([joined([A, B]), joined([C, D])], 0)
 
 
-def block_symmetric(A: Any, B: Any, C: Any) -> Any:
-    """``[[A, B], [Bᵀ, C]]``."""
-    return _joined([columns_joined([A, B]), columns_joined([B.T, C])], 0)
-
-
-def columns_joined(parts: list[Any]) -> Any:
-    """Matrices of equal height side by side."""
-    return _joined(parts, 1)
-
-
-def _joined(parts: list[Any], axis: int) -> Any:
+def joined(parts: list[Any], axis: int = 1) -> Any:
+    """Matrices side by side, or below each other."""
     xp = library(parts[0])
     return np.concatenate(parts, axis) if xp is np else xp.concat(parts, axis=axis)
 
@@ -134,16 +125,11 @@ def diagonal(A: Any) -> Array:
 
 def plus_diagonal(A: Any, values: Any, *, first: int = 0) -> Any:
     """``A`` with ``values[j]`` added to the entries ``(first + j, j)``, in place where possible."""
-    if isinstance(A, np.ndarray):
-        below = A.diagonal(-first)
-        below.setflags(write=True)  # a view, which NumPy protects unless told otherwise
-        below += values
-        return A
     if hasattr(A, "diagonal"):
-        if not isinstance(values, float):
-            values = to_device(values, A)
         below = A.diagonal(-first)
-        below += values
+        if isinstance(A, np.ndarray):
+            below.setflags(write=True)  # a view, which NumPy protects unless told otherwise
+        below += values if isinstance(values, float) else to_device(values, A)
         return A
     here = np.arange(A.shape[1])
     rows, columns = np.arange(A.shape[0])[:, None], first + here[None, :]

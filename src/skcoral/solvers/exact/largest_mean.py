@@ -21,13 +21,13 @@ from skcoral.core.arrays import (
     EPS,
     Array,
     Index,
-    block_triangular,
+    blocks,
     cholesky,
     column_dots,
-    columns_joined,
     diagonal,
     diagonal_matrix,
     identity,
+    joined,
     norm,
     solve_positive,
     submatrix,
@@ -215,13 +215,13 @@ def complete_exactly(
         best = best_exact((residual + residual.T) / 2, floors[rest], **options)
         T = submatrix(identity(len(every), C), every, rest) - T_kept @ mix
         order = np.argsort(np.concatenate([kept, rest]))
-        return submatrix(columns_joined([T_kept, T @ best.T]), every, order), best
+        return submatrix(joined([T_kept, T @ best.T]), every, order), best
     residual, mix = complement(C, kept, rest)
     best = best_exact(residual, floors[rest], **options)
     if not len(kept):
         return best.T, best
     order = np.argsort(np.concatenate([kept, rest]))
-    T = block_triangular(T_kept, -mix @ best.T, best.T)
+    T = blocks(T_kept, -mix @ best.T, None, best.T)
     return submatrix(T, order, order), best
 
 

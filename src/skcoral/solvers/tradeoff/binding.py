@@ -22,13 +22,12 @@ from skcoral.core.arrays import (
     EPS,
     Array,
     Index,
-    block_symmetric,
-    block_triangular,
+    blocks,
     column_dots,
-    columns_joined,
     diagonal,
     identity,
     inner,
+    joined,
     library,
     plus_diagonal,
     submatrix,
@@ -108,7 +107,7 @@ def in_rows(T: Any, rows: Index, p: int) -> Any:
     """The rows of ``T`` at these places among ``p``, zeros elsewhere."""
     rest = np.setdiff1d(np.arange(p), rows)
     order = np.argsort(np.concatenate([rows, rest]))
-    more = columns_joined([T.T, zeros((T.shape[1], len(rest)), T)]).T if len(rest) else T
+    more = joined([T.T, zeros((T.shape[1], len(rest)), T)]).T if len(rest) else T
     return submatrix(more, order, np.arange(T.shape[1]))
 
 
@@ -176,7 +175,7 @@ def _without_rounding(R: Any, T: Any, kept: NDArray[np.bool_]) -> Any:
         change = change + submatrix(T, every, k) @ mix
     order = np.argsort(np.concatenate([k, c]))
     nothing = zeros((len(kept), len(k)), T)
-    return T - submatrix(columns_joined([nothing, change]), every, order)
+    return T - submatrix(joined([nothing, change]), every, order)
 
 
 def extended(H: Any, members: Index, rest: Index, R: Any) -> Any:
@@ -189,7 +188,7 @@ def extended(H: Any, members: Index, rest: Index, R: Any) -> Any:
     negligible = 1e-13 * (min(largest, 1.0) or 1e-3)
     order = np.argsort(np.concatenate([members, rest]))
     across = zeros((len(members), len(rest)), H)
-    return submatrix(block_triangular(H, across, negligible * identity(len(rest), H)), order, order)
+    return submatrix(blocks(H, across, None, negligible * identity(len(rest), H)), order, order)
 
 
 def with_joined(problem: Problem, stiffness: Any, kept: Index, H: Any, T: Any, joins: Index) -> Any:
@@ -205,12 +204,12 @@ def with_joined(problem: Problem, stiffness: Any, kept: Index, H: Any, T: Any, j
     best = best_exact(residual, floors)
     across = library(R).linalg.solve(T, mix) * to_device(best.weights, R)[None, :]
     second = across.T @ library(R).linalg.solve(H, across)
-    first = block_symmetric(0.0 * H, across, best.S)
+    first = blocks(0.0 * H, across, across.T, best.S)
     every = np.concatenate([kept, joins])
     gain = float(best.weights @ floors - diagonal(best.S).sum())
     loss = inner(submatrix(stiffness, every, every) * first, first)
     step = gain / (0.5 * loss + 2.0 * float(diagonal(second).sum()))
-    H = block_symmetric(H, step * across, step * best.S + step**2 * second)
+    H = blocks(H, step * across, step * across.T, step * best.S + step**2 * second)
     rest = np.setdiff1d(np.arange(R.shape[0]), every)
     return extended(H, every, rest, R)
 

@@ -17,10 +17,10 @@ from skcoral.core import criteria
 from skcoral.core.arrays import (
     Array,
     Index,
-    columns_joined,
     diagonal,
     identity,
     inner,
+    joined,
     scaled,
     submatrix,
     to_device,
@@ -66,7 +66,7 @@ def break_ties(
     held, p = len(members), len(every)
     U = identity(p, R)
     if held:
-        U = columns_joined([submatrix(T, every, np.arange(held)), U[:, held:]])
+        U = joined([submatrix(T, every, np.arange(held)), U[:, held:]])
     sources = U.T @ submatrix(R, every, every) @ U
     sources = scaled(sources, diagonal(sources) ** -0.5)
     # Here too, floors next to one leave an interior that rounding fills.
