@@ -94,18 +94,8 @@ def conjugate(criterion: Criterion, H: Any, pair_weights: Array | None = None) -
 
 
 def admissible(criterion: Criterion, H: Array, pair_weights: Array | None = None) -> Array:
-    """Shrink ``H`` into the domain of the conjugate, keeping it positive definite."""
-    omega = pair_matrix(pair_weights, len(H))
-    live = omega > 0
-    dead = ~live
-    np.fill_diagonal(dead, False)
-    if np.any(H[dead] != 0):
-        lost = np.where(dead, np.abs(H), 0.0)
-        H = np.where(dead, 0.0, H)
-        # A diagonal as large as the entries taken out keeps the matrix positive definite.
-        if np.linalg.eigvalsh(H)[0] <= 0:
-            H = H + np.diag(lost.sum(axis=1))
-    size = gauge(criterion, H, omega)
+    """Shrink ``H``, zero at pairs of weight zero, into the domain of the conjugate."""
+    size = gauge(criterion, H, pair_matrix(pair_weights, len(H)))
     return H * ((1 - _MARGIN) / size) if size > 1 - _MARGIN else H
 
 

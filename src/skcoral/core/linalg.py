@@ -120,8 +120,7 @@ def accurate_factor(R: Any) -> Any:
     high, low = _exact_product(factor, factor.T)
     half = solve_lower(factor, (R - high) - low)
     lower = library(R).tril(solve_lower(factor, half.T))
-    corrected = factor + factor @ plus_diagonal(lower, -0.5 * diagonal(lower))
-    return corrected if float(diagonal(corrected).min()) > 0.0 else factor
+    return factor + factor @ plus_diagonal(lower, -0.5 * diagonal(lower))
 
 
 def gram_rounding(R: Any, T: Any) -> float:
@@ -161,11 +160,10 @@ def raised_to_floors(R: Array, T: Array, sources: Array, floors: Array) -> Array
     ``sources`` are columns of unit variance as well: those of the identity, or composites.
     """
     T = of_unit_variance(R, T)
-    high, low = _exact_product(R, sources)
+    image = precise_product(R, sources)
     turn = 1e-16
     while turn < 1e-2:
-        precise = precise_column_dots(high, T) + column_dots(low, T)
-        short = np.flatnonzero(np.minimum(precise, column_dots(high, T)) < floors)
+        short = np.flatnonzero(column_dots(image, T) < floors)
         if not len(short):
             break
         T[:, short] = of_unit_variance(R, (1 - turn) * T[:, short] + turn * sources[:, short])
@@ -182,7 +180,7 @@ def make_exact(R: Any, T: Any) -> tuple[Any, Any]:
     defect = gram_defect(R, T)
     size = norm(defect)
     for _ in range(6):  # each squares the defect, so rounding is reached from 0.5
-        if not size < 0.5 or size < 1e-14 * R.shape[0]:
+        if size < 1e-14 * R.shape[0]:
             break
         candidate = T - 0.5 * (T @ defect)
         new_defect = gram_defect(R, candidate)

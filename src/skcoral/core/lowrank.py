@@ -38,11 +38,6 @@ class LowRankTransform(Frozen):
         """(p, p)."""
         return self.left.shape[0], self.right.shape[1]
 
-    @property
-    def rank(self) -> int:
-        """Rank of what is added to the identity, at most."""
-        return int(self.left.shape[1])
-
     def __rmatmul__(self, Z: Any) -> Array:
         Z = np.asarray(Z)
         return np.asarray(Z + (Z @ self.left) @ self.right)
@@ -71,7 +66,7 @@ class LowRankTransform(Frozen):
         return np.eye(self.shape[0]) + self.left @ self.right
 
     def __repr__(self) -> str:
-        return f"LowRankTransform(p={self.shape[0]}, rank={self.rank})"
+        return f"LowRankTransform(p={self.shape[0]}, rank={self.left.shape[1]})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

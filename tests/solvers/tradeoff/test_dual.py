@@ -22,8 +22,10 @@ def dual_bound(R, floors, lam, H, criterion="squared", omega=None, near=None):
 def random_point(rng, p, criterion, omega):
     lam = rng.uniform(0, 3, p)
     M = rng.normal(size=(p, p))
-    H = criteria.admissible(criterion, M @ M.T / p + 0.1 * np.eye(p), omega)
-    return lam, H
+    H = M @ M.T / p + 0.1 * np.eye(p)
+    if omega is not None:
+        H = H * ((omega > 0) | np.eye(p, dtype=bool)) + np.diag(np.abs(H).sum(axis=1))
+    return lam, criteria.admissible(criterion, H, omega)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
