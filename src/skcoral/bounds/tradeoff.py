@@ -186,10 +186,13 @@ class Outputs:
         image = arithmetic.product(R, T)
         self.gram = arithmetic.product(T.T, image)
         self.defect = arithmetic.enclosure(self.gram, np.eye(self.k))
-        covariances = arithmetic.product(R, B)
-        self.length = along(arithmetic, B, covariances).sqrt()
-        near = self.length.upper
-        over = along(arithmetic, B, covariances, near * near) - _rounded_off(near, near)
+        near = np.ones(self.k)  # the variables themselves, whose products with R are not needed
+        self.length, over = exactly(near), exactly(0.0 * near)
+        if not np.array_equal(B, np.eye(len(B))):
+            covariances = arithmetic.product(R, B)
+            self.length = along(arithmetic, B, covariances).sqrt()
+            near = self.length.upper
+            over = along(arithmetic, B, covariances, near * near) - _rounded_off(near, near)
         self.floors = _floors_of_lengths(near, over, rho_min)
         self.fidelity = along(arithmetic, B, image) / self.length
 

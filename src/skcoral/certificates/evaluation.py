@@ -85,7 +85,8 @@ class FactorAttained(FactorOutputs):
         reported = getattr(result.correlation, "factor", None)
         by_pairs = result.criterion != "squared" or weights is not None
         if reported is None or by_pairs or np.any(result.rho_min >= 1):
-            residual, self.misreported, self.largest = _of_pairs(result, weights, self.blocks())
+            pairs = _of_pairs(result, weights, self.blocks(), valued=by_pairs)
+            residual, self.misreported, self.largest = pairs
             self.residual = residual if by_pairs else self.squares
         if reported is not None:
             same = reported.shape == self.U.shape
@@ -96,10 +97,12 @@ def _of_pairs(
     result: Decorrelation,
     weights: Array | None,
     blocks: Iterable[tuple[slice, Enclosure]],
+    *,
+    valued: bool = True,
 ) -> tuple[Enclosure, float, Array]:
     """The criterion, by how much reported correlations are off, and the largest of each output.
 
-    Correlations come with some columns at a time.
+    Correlations come with some columns at a time; the criterion is zero if not ``valued``.
     """
     k, reported, criterion = len(result.names), result.correlation, result.criterion
     value, misreported, largest = exactly(0.0), 0.0, np.zeros(k)
@@ -111,6 +114,8 @@ def _of_pairs(
         size = block.size()
         size[here, here - columns.start] = 0.0
         largest[columns] = size.max(axis=0, initial=0.0)
+        if not valued:
+            continue
         above = np.arange(k)[:, None] < here  # each pair once
         terms = block[above].square() if criterion == "squared" else block[above].absolute()
         if weights is not None:
