@@ -32,7 +32,6 @@ from skcoral.core.arrays import (
     solve_positive,
     submatrix,
     to_device,
-    to_host,
     zeros,
 )
 from skcoral.core.linalg import gram_defect, make_exact, precise_column_dots
@@ -251,11 +250,7 @@ def _best_beside_fixed(
     fixed = np.flatnonzero((floors >= reach * (1 - 4 * EPS)) & (reach > 0.0))
     if np.any(floors > reach + tol) or len(fixed) in (0, len(floors)):
         return None  # out of reach, which the weights have to prove; or nothing to complete
-    size = reach[fixed]
-    among = to_host(submatrix(C, fixed, fixed)) / np.outer(size, size)
-    if np.abs(among - np.eye(len(fixed))).max() > tol:
-        return None  # correlated as they are, they cannot all stay
-    sources = diagonal_matrix(to_device(1.0 / size, C))
+    sources = diagonal_matrix(to_device(1.0 / reach[fixed], C))
     options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "callback": callback}
     T, rest = complete_exactly(C, floors, fixed, sources, **options)
     T, fidelity, feasible = _judged(C, T, floors, tol)
