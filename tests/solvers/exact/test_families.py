@@ -179,6 +179,17 @@ def test_weights_that_fall_exponentially_along_a_chain_still_bind(seed: int) -> 
     assert found.gap < 1e-9
 
 
+@pytest.mark.parametrize("p", [150, 200, 300])
+def test_brownian_weights_fall_faster_than_exponentially(p: int) -> None:
+    """Weights of 1e-20 and less bind beside others as small that do not."""
+    times = np.arange(1.0, p + 1)
+    found = exact_threshold(
+        np.sqrt(np.minimum.outer(times, times) / np.maximum.outer(times, times))
+    )
+    assert found.gap < 1e-10
+    assert found.n_iter <= 30
+
+
 @pytest.mark.parametrize(("p", "seed"), [(100, 2), (200, 0), (400, 0)])
 def test_points_close_to_each_other_leave_as_a_group(p: int, seed: int) -> None:
     """An exponential kernel at random points of a line: few of them bind.

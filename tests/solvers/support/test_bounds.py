@@ -185,3 +185,14 @@ def test_the_order_of_the_variables_does_not_change_the_frame_bound(r):
     bound = frame_bound(feasible_set(R, mask, floors), tol=1e-6).value
     permuted = frame_bound(feasible_set(R[at], mask[at], floors[order]), tol=1e-6).value
     assert bound == pytest.approx(permuted, rel=1e-5)
+
+
+def test_a_direction_that_elimination_leaves_without_curvature() -> None:
+    """Columns of one coefficient beside others: M of that variable and its φ change nothing."""
+    R = np.eye(5)
+    i, j = np.triu_indices(4, 1)
+    R[i + 1, j + 1] = R[j + 1, i + 1] = [0.12, 0.04, 0.1, -0.05, 0.04, 0.03]
+    mask = np.eye(5, dtype=bool)
+    mask[1, [2, 4]] = mask[[2, 4], 1] = True
+    found = solve_support(R, np.full(5, 0.87708), mask, criterion="absolute", n_starts=2)
+    assert found.lower_bound <= found.objective <= np.abs(R[i + 1, j + 1]).sum()

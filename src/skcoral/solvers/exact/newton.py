@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from skcoral.core.arrays import (
+    EPS,
     Array,
     Index,
     cholesky,
@@ -58,11 +59,13 @@ class Problem(ABC):
         self.factor = cholesky(C)
         self.goal, self.close = goal, close
         self.callback = callback
-        self.n_iter = 0
+        self.n_iter, self.last = 0, np.inf
 
     def at(self, weights: Array) -> WeightedRoot:
         """Return the weighted root at these weights."""
-        return WeightedRoot(self.C, weights, self.factor)
+        # Roots lose a rounding unit over the ratio: at most a hundredth of the last residual.
+        ratio = min(max(100.0 * EPS / self.last, _FEW_DIGITS[0]), _FEW_DIGITS[1])
+        return WeightedRoot(self.C, weights, self.factor, ratio)
 
     @abstractmethod
     def gradient(self, root: WeightedRoot) -> Array:
@@ -90,18 +93,18 @@ def minimise(problem: Problem, root: WeightedRoot, max_iter: int) -> WeightedRoo
 
     ``max_iter`` bounds ``problem.n_iter``, which counts on from where it stands.
     """
-    last = np.inf
     while True:
         residual = problem.residual(root)
-        solved = residual <= problem.goal or problem.close >= residual > 0.5 * last
+        solved = residual <= problem.goal or problem.close >= residual > 0.5 * problem.last
         if problem.finished(root) or solved or problem.n_iter >= max_iter:
             return root
+        problem.last = residual
         d = problem.direction(root)
         following = None if d is None else _advance(problem, root, d)
         if following is None:
             return root
         problem.n_iter += 1
-        root, last = following, residual
+        root = following
 
 
 def _advance(problem: Problem, root: WeightedRoot, d: Array) -> WeightedRoot | None:
@@ -164,10 +167,10 @@ class NewtonSystem:
         return d
 
 
-# Ratio of the eigenvalues of D C D below which their roots lose digits that matter. Ten times it
-# takes singular values, for 1.2 times the time, where R is nearly singular; at a hundredth of it
-# thresholds of chains of variables keep gaps of 1e-10.
-_FEW_DIGITS = 1e-10
+# Ratios of the eigenvalues of D C D below which singular values are taken, far from the solution
+# and next to it. With one of 1e-8 for all, fidelities off by 1e-9 can end the search; with one of
+# 1e-6, moving averages take 1.2 times the time.
+_FEW_DIGITS = (1e-10, 1e-6)
 # Quadrature of the curvature: step and margins in log t. Its relative error is below a sixth.
 _STEP, _MARGIN = 1.5, 1.2
 _FORMED = 32  # variables up to which p⁴ operations take less time than iterations
@@ -180,15 +183,15 @@ class WeightedRoot:
     gradient is ``fidelity``, ``f_j = S_jj / λ_j``, and ``diagonal`` is ``S_jj``.
     """
 
-    def __init__(self, C: Any, weights: Array, factor: Any) -> None:
+    def __init__(self, C: Any, weights: Array, factor: Any, ratio: float = _FEW_DIGITS[0]) -> None:
         self.weights = weights
         # The squares of the pivots of D C D lie between its eigenvalues.
         pivots = diagonal(factor) * weights
-        few = bool(pivots.min() < _FEW_DIGITS**0.5 * pivots.max())
+        few = bool(pivots.min() < ratio**0.5 * pivots.max())
         if not few:
             values, self.V = eigh(scaled(C, weights), overwrite=True)
             self.sigma = abs(values) ** 0.5
-            few = float(values[0]) < _FEW_DIGITS * float(values[-1])
+            few = float(values[0]) < ratio * float(values[-1])
         if few:
             self.sigma, self.V = right_singular(factor.T * to_device(weights, factor))
         self.trace = float(library(self.V).sum(self.sigma))

@@ -45,8 +45,9 @@ _SHORT = 0.99
 _CENTERED = 0.5  # decrement, in units of the barrier, at which it shrinks
 # Up to here a Newton system is factorised; beyond, it is solved by conjugate gradients.
 DENSE_LIMIT = 60
-# Of a factorised system, relative to its diagonal: the same bounds with a hundred times as much.
-_DAMPING = 1e-14
+# Of a factorised system, relative to its diagonal before the elimination of φ and μ, whose rounding
+# may leave a direction no curvature at all: the same bounds with ten times and a tenth of it.
+_DAMPING = 1e-15
 
 
 @dataclass(frozen=True)
@@ -230,10 +231,10 @@ class _Barrier:
         system = 0.5 * quad * np.outer(weight, weight)
         if not self.nuclear:
             system[np.diag_indices_from(system)] += weight
-        left, right = (x[..., rows, columns].reshape(-1, len(rows)) for x in (cross, solved))
-        system -= (left * weight).T @ (right * weight)
         # Directions that change nothing, such as M + εI beside φ + ε, are singular to rounding.
         system[np.diag_indices_from(system)] *= 1.0 + _DAMPING
+        left, right = (x[..., rows, columns].reshape(-1, len(rows)) for x in (cross, solved))
+        system -= (left * weight).T @ (right * weight)
         packed = np.linalg.solve(system, rhs[rows, columns] * weight)
         dM = np.zeros((p, p))
         dM[rows, columns] = packed
