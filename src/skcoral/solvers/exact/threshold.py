@@ -42,8 +42,8 @@ _EJECT = 1e-5  # weight relative to the largest below which a variable may leave
 # A weight that does not bind changes by -2, which takes its root to zero, but for its curvature
 # over its gradient. Weights that bind can be as small, far along a chain, but not as decoupled.
 _DECOUPLED = 0.05
-# By how much smaller weights have to be once some that left have returned. At 1e-6 the thresholds of
-# 200 and 300 points of Brownian motion take a third more steps.
+# By how much smaller weights have to be once some that left have returned. At 1e-6 the thresholds
+# of 200 and 300 points of Brownian motion take a third more steps.
 _FURTHER = 1e-15
 _COUPLED, _TOGETHER = 1e-3, -1.5  # share of the former, and change, of weights that leave together
 _ROUNDING = 1e-12  # of variances, up to which that of fidelities does not show in the bound
