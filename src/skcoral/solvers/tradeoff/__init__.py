@@ -1,7 +1,6 @@
 """The trade-off: floors above the threshold, budgets, the frontier, each with a certificate."""
 
-from skcoral.solvers.tradeoff.budget import solve_budget
-from skcoral.solvers.tradeoff.frontier import trace_frontier
+from skcoral.solvers.tradeoff.frontier import solve_budget, trace_frontier
 from skcoral.solvers.tradeoff.inflation import solve_vif
 from skcoral.solvers.tradeoff.search import solve_from_neighbour, solve_tradeoff
 

@@ -1,12 +1,13 @@
-"""The whole frontier as one continuation, each point started from its neighbours.
+"""The least residual as a function of a common floor: its points, and the floor for a budget.
 
 In the angle ``θ = arccos ρ`` the curve and its dual are smooth up to a floor of one: λ and H grow
-like ``1/sin θ``, so ``λ sin θ`` and ``H sin θ`` are interpolated.
+like ``1/sin θ``, so ``λ sin θ`` and ``H sin θ`` are interpolated, and each point starts from its
+neighbours. In the floor the curve is convex and increasing, with known slope: each floor tried
+gives a tangent, and where the tangent meets a budget is a bound on what is possible.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -19,25 +20,35 @@ from skcoral.core import criteria
 from skcoral.core.arrays import Array, cholesky_or_none, column_dots, to_host
 from skcoral.core.problem import Settings
 from skcoral.core.results import Frontier
+from skcoral.core.solution import Budget, Solution
 from skcoral.core.tolerances import BUDGET_TOL
-from skcoral.solvers.exact import best_exact, kept_threshold
-from skcoral.solvers.tradeoff.binding import correlation_of
-from skcoral.solvers.tradeoff.search import solve_floors
+from skcoral.solvers.exact import best_exact, kept_threshold, threshold_solution
+from skcoral.solvers.tradeoff.search import solve_floors, solve_vanishing
 from skcoral.solvers.tradeoff.solved import Solved
 
 _NEIGHBOURS = 6  # points that the dual of another one is interpolated from
-_MOST_STEPS = 60  # of the search for a floor: three or four are usual, and halving takes 50
-_RESOLVED = 1e-9  # how closely the highest floor at which a criterion vanishes is found
-_NOTHING = 1e-10  # bound that is rounding, relative to the criterion of the sources
+_SHIFT = 1e-11  # by which a finite multiple of a dual point overstates a floor for squares
+# Of the angle at ρ★, how far from it a search for a budget begins at least: closer, dual points
+# have few digits. With pairs of weight zero ρ★ says little, and floors at which all pairs that
+# count vanish prove nothing: a third as far costs a tenth more steps.
+_NEAREST, _NEAREST_OF_SOME = 1e-3, 0.3
+# Distance at which a tangent tells where the criterion vanishes to twice the digits, and steps by
+# Newton's method are rounding.
+_RESOLVED = 1e-6
+_PROGRESS = 0.1  # of the interval that is left, which a step within the budget has to take
 
 
 @dataclass(frozen=True)
 class Node:
-    """One solved floor; ``slope`` is the derivative of the objective there."""
+    """One solved floor; ``slope`` is the derivative of the objective there.
+
+    ``charge`` is the conjugate at the dual point: what squares take from the bound.
+    """
 
     rho: float
     solved: Solved
     slope: float
+    charge: float
 
     @cached_property
     def angle(self) -> float:
@@ -49,13 +60,27 @@ class Node:
         """``H sin θ``, which is smooth."""
         return np.asarray(np.sin(self.angle) * self.solved.H)
 
-    def reach(self, budget: float) -> float:
-        """The common floor that no transformation within the budget exceeds, by this dual point.
+    def bound(self, rho: float, s: float) -> float:
+        """What s times the dual point proves of the least residual at a floor."""
+        gain = self.solved.lower_bound + self.slope * (rho - self.rho)
+        return s * (gain + (1.0 - s) * self.charge)
 
-        ``φ(ρ) ≥ bound + slope (ρ - self.rho)`` for every ρ.
+    def multiple(self, budget: float) -> float:
+        """The multiple of the dual point that proves most about what a budget allows.
+
+        For squares its charge is the budget: that is the tangent of the root of the curve. Next to
+        a budget of zero the multiple is one that overstates the floor by little.
         """
-        left = budget - self.solved.lower_bound
-        return min(self.rho + left / self.slope, 1.0) if self.slope > 0 else 1.0
+        if self.charge == 0.0 or self.slope == np.inf:
+            return 1.0
+        return float(max(np.sqrt(budget / self.charge), _SHIFT * self.slope / self.charge))
+
+    def reach(self, budget: float) -> float:
+        """The common floor that no transformation within the budget exceeds, by this dual point."""
+        if not 0.0 < self.slope < np.inf:
+            return 1.0
+        s = self.multiple(budget)
+        return min(self.rho + (budget - self.bound(self.rho, s)) / (s * self.slope), 1.0)
 
     @cached_property
     def bound_by(self) -> bytes:
@@ -66,15 +91,11 @@ class Node:
 class Path:
     """Solve common floors one after the other, each from its nearest neighbours.
 
-    Points of a ``rough`` path are solved no further than to the tolerance. With pairs of weight
-    zero, those that count can be uncorrelated at floors above ρ★, up to ``edge``. The path
-    ``absolute`` (an ``inner`` one) finds it: where the criterion vanishes does not depend on which
-    criterion it is, and the sum of absolute values leaves zero at a positive slope.
+    Points of a ``rough`` path are solved no further than to the tolerance. The criterion vanishes
+    up to ``edge``: that is ρ★, or a higher floor if pairs of weight zero may stay correlated.
     """
 
-    def __init__(
-        self, R: Any, settings: Settings, *, rough: bool = False, inner: bool = False
-    ) -> None:
+    def __init__(self, R: Any, settings: Settings, *, rough: bool = False) -> None:
         self._there = R  # the solvers work where the matrix lies
         self.R: Array = to_host(R)
         self.settings, self.callback = replace(settings, callback=None), settings.callback
@@ -82,137 +103,122 @@ class Path:
         self.threshold = kept_threshold(R, settings.memory)
         # Correlations that lower the threshold by less than this are rounding.
         self.exact = self.threshold.lower if self.threshold.lower < 1.0 - 1e-12 else 1.0
-        self.edge = self.exact  # the highest floor at which the criterion vanishes
         self.nodes: dict[float, Node] = {}
         self.everything = criteria.value(settings.criterion, self.R, settings.pair_weights)
-        self.absolute: Path | None = None
+        # Squares grow quadratically from where they vanish, the other criteria linearly.
+        self.power = 0.5 if settings.criterion == "squared" else 1.0
         weights = criteria.pair_matrix(settings.pair_weights, len(self.R))
-        if np.any((weights == 0) & ~np.eye(len(weights), dtype=bool)) and not inner:
-            ones = (weights > 0).astype(np.float64)
-            plain = replace(self.settings, criterion="absolute", pair_weights=ones)
-            self.absolute = Path(R, plain, inner=True)
-            self.edge = self.absolute.last_at_zero(settings)
+        self.all_count = bool(np.all((weights > 0) | np.eye(len(weights), dtype=bool)))
+        self.edge = self.exact
 
     def solve(self, rho: float) -> Node:
-        """Solve one common floor, exactly below the threshold and by the trade-off above."""
+        """Solve one common floor: where the criterion vanishes exactly, else by the trade-off."""
         if rho not in self.nodes:
-            floors = np.full(len(self.R), rho)
-            if rho <= self.edge:
-                solved = self._vanishing(floors)
+            R, floors = self._there, np.full(len(self.R), rho)
+            if rho < self.exact - 1e-9:  # with a larger mean than at the threshold
+                solved = solve_vanishing(R, floors, self.settings, best_exact(R, floors).T)
+            elif rho <= self.exact:
+                solved = solve_vanishing(R, floors, self.settings, self.threshold.T)
+            elif rho <= self.edge:
+                solved = solve_vanishing(R, floors, self.settings)
             else:
                 solved = solve_floors(
-                    self._there,
+                    R,
                     floors,
                     self.settings,
                     near=self._neighbour(rho) if rho < 1 else None,
                     rough=self.rough,
                     refused=[self.threshold],
                 )
-            self.nodes[rho] = Node(rho, solved, float(np.sum(solved.prices(floors))))
+            self.add(rho, solved)
             if self.callback is not None:
                 self.callback(len(self.nodes), solved.objective, solved.lower_bound)
         return self.nodes[rho]
 
-    def highest(self, excess: Callable[[Node], tuple[float, float]], *, xtol: float) -> Node:
-        """Return the highest floor found whose ``excess``, an increasing function, is not positive.
+    def highest(self, budget: float) -> Node:
+        """Return the highest floor found whose least residual is within the budget.
 
-        The excess comes with its derivative. The floor lies within ``xtol`` of the root.
+        The residual, and for squares its root, is a convex function of the floor: every point tried
+        bounds what is possible. Newton's method in the angle leads to a floor just below the least
+        of these bounds. With a budget of zero the criterion is made to vanish there.
         """
-        ends = self.solve(self.edge), self.solve(1.0)
-        (below, _), (above, _) = map(excess, ends)
-        if below < 0.0 < above:
-            # Newton's method in the angle, where the curve is smooth, between a floor that is too
-            # low and one that is too high: from the answer for a similar matrix, or by the secant.
-            low, high = ends[0].angle, 0.0
-            guess = self.settings.memory.floor
-            theta = low + (high - low) * below / (below - above)
-            if guess is not None and self.edge < guess < 1.0:
-                theta = float(np.arccos(guess))
-            for _ in range(_MOST_STEPS):
-                node = self.solve(float(np.cos(theta)))
-                value, slope = excess(node)
-                low, high = (theta, high) if value < 0.0 else (low, theta)
-                if value == 0.0 or abs(value) <= xtol * slope:
-                    break
-                # To the middle, where nothing tells how far away the root is.
-                step = theta + value / (slope * np.sin(theta)) if slope > 0.0 else np.inf
-                theta = step if high < step < low else 0.5 * (low + high)
-            root = node.rho
-            while excess(self.solve(root))[0] > 0.0 and root > self.edge:
-                root, xtol = max(root - xtol, self.edge), 4.0 * xtol
-        return max(
-            (node for node in self.nodes.values() if excess(node)[0] <= 0.0),
-            key=lambda node: node.rho,
-            default=ends[0],
-        )
+        zero = budget == 0.0
+        allowed = 0.9 * BUDGET_TOL if zero else budget  # rounding leaves more than nothing
+        if self.everything <= allowed or self.exact >= 1.0:
+            return self.solve(1.0)
+        low, room = self.exact, 0.05 * self.settings.tol
+        node = self.solve(self._first(budget))
+        while True:
+            upper = self.proof(budget).reach(budget)
+            left = allowed - node.solved.objective if node.rho > self.exact else 0.0
+            if left >= 0.0 and node.rho <= upper:
+                # What the gap of a point leaves open, no further floor can close.
+                if node.rho >= upper - 2.0 * room or left <= 3.0 * node.solved.gap:
+                    return node
+                low = max(low, node.rho)
+            elif node.rho <= upper:  # its gap hides by how much it exceeds the budget
+                room *= 4.0
+            below = max(upper - room, self.exact)
+            rho = min(self._newton(node, budget) - room, below if upper < 1.0 else 1.0)
+            if left < 0.0 and node.rho < upper + (_RESOLVED if zero else 0.0):
+                self.edge, rho = below if zero else self.edge, below
+            node = self.solve(rho if rho - low > _PROGRESS * (below - low) else below)
 
-    def last_at_zero(self, asked: Settings) -> float:
-        """The highest floor at which this criterion, which leaves zero at a slope, vanishes.
+    def vanishing(self) -> Path:
+        """The path of a criterion that vanishes where this one does, and leaves zero at a slope."""
+        if self.settings.criterion != "squared":
+            return self
+        weights = criteria.pair_matrix(self.settings.pair_weights, len(self.R))
+        counts = (weights > 0).astype(np.float64)
+        return Path(self._there, replace(self.settings, criterion="absolute", pair_weights=counts))
 
-        What rounding leaves there keeps a budget of zero for the criterion that is ``asked`` too.
-        """
+    def add(self, rho: float, solved: Solved) -> Node:
+        """Add a floor with what is known of it."""
+        settings, floors = self.settings, np.full(len(self.R), rho)
+        value = criteria.value(settings.criterion, solved.G, settings.pair_weights)
+        charge = 0.0
+        if settings.criterion == "squared":
+            charge = criteria.conjugate("squared", solved.H, settings.pair_weights)
+        slope = float(np.sum(solved.prices(floors)))
+        self.nodes[rho] = Node(rho, replace(solved, objective=value), slope, charge)
+        return self.nodes[rho]
 
-        def excess(node: Node) -> tuple[float, float]:
-            if node.solved.lower_bound > _NOTHING * self.everything:
-                return node.solved.lower_bound, node.slope
-            # At zero the curve tells nothing about where it ends; the best tangent does.
-            best = self.best_above_zero()
-            if best is None:
-                return -self.everything, 0.0
-            tangent = best.solved.lower_bound + best.slope * (node.rho - best.rho)
-            return min(tangent, 0.0), best.slope
+    def proof(self, budget: float) -> Node:
+        """The point that proves most about what is possible within the budget."""
+        return min(self.nodes.values(), key=lambda node: node.reach(budget))
 
-        def left(solved: Solved) -> float:
-            weighted = criteria.value(asked.criterion, solved.G, asked.pair_weights)
-            return max(solved.objective, weighted)
+    def _first(self, budget: float) -> float:
+        """Return the first floor to be tried: that for a similar matrix, or by the chord."""
+        guess = self.settings.memory.floor
+        if guess is not None and self.exact < guess < 1.0:
+            return guess
+        chord = (budget / self.everything) ** self.power
+        share = max(chord, _NEAREST if self.all_count else _NEAREST_OF_SOME)
+        return float(np.cos((1.0 - share) * np.arccos(self.exact)))
 
-        rho, step = self.highest(excess, xtol=_RESOLVED).rho, _RESOLVED
-        best = self.best_above_zero()
-        rho = rho if best is None else max(min(rho, best.reach(0.0)), self.edge)
-        # At the very end what counts may not vanish to all digits.
-        while rho > self.edge and left(self.solve(rho).solved) > 0.9 * BUDGET_TOL:
-            rho, step = max(rho - step, self.edge), 4.0 * step
-        return rho
-
-    def best_above_zero(self) -> Node | None:
-        """The solved floor whose dual point proves most about where the criterion vanishes."""
-        known = (node for node in self.nodes.values() if node.rho < 1.0)
-        above = (n for n in known if n.solved.lower_bound > _NOTHING * self.everything)
-        return min(above, key=lambda node: node.reach(0.0), default=None)
-
-    def _vanishing(self, floors: Array) -> Solved:
-        """Outputs of which no pair that counts is correlated; no multipliers are needed."""
-        p, T, n_iter, rho = len(floors), self.threshold.T, 0, float(floors[0])
-        if rho > self.exact and self.absolute is not None:
-            at = self.absolute.solve(rho).solved
-            T, n_iter = at.T, at.n_iter
-        elif rho < self.exact - 1e-9:
-            T = best_exact(self._there, floors).T  # with a larger mean
-        G = np.asarray(to_host(correlation_of(self._there, T)))
-        return Solved(
-            T=to_host(T),
-            G=G,
-            fidelity=column_dots(self._there, T),
-            objective=criteria.value(self.settings.criterion, G, self.settings.pair_weights),
-            lower_bound=0.0,
-            lam=np.zeros(p),
-            H=np.zeros((p, p)),
-            binding=np.zeros(p, dtype=bool),
-            n_iter=n_iter,
-        )
+    def _newton(self, node: Node, budget: float) -> float:
+        """Newton's step in the angle; to the middle where nothing tells how far the root is."""
+        middle = 0.5 * node.angle
+        if not 0.0 < node.slope < np.inf:
+            return float(np.cos(middle))
+        value, power = node.solved.objective, self.power
+        rise = (value - value ** (1.0 - power) * budget**power) / power
+        step = rise / (node.slope * np.sin(node.angle))
+        return float(np.cos(max(node.angle + step, middle)))
 
     def _neighbour(self, rho: float) -> tuple[Array, NDArray[np.bool_]] | None:
         """Interpolate the dual of the nearest points; None where none of them is any good."""
         theta = float(np.arccos(rho))
-        known = [n for n in self.nodes.values() if self.edge < n.rho < 1.0]
+        known = [n for n in self.nodes.values() if 0.0 < n.slope < np.inf]
         known.sort(key=lambda n: abs(n.angle - theta))
         if not known or self.settings.criterion != "squared":
             return None
         nodes = [n for n in known if n.bound_by == known[0].bound_by][:_NEIGHBOURS]
         binding = np.any([n.solved.binding for n in nodes], axis=0)
         terms = [(n.angle, n.scaled) for n in nodes]
-        # The dual of the squares vanishes at the threshold.
-        ends = [(float(np.arccos(self.edge)), np.zeros_like(self.R))]
+        # The dual of the squares vanishes where they do.
+        edge = self.edge if self.all_count else max(self.proof(0.0).reach(0.0), self.edge)
+        ends = [(float(np.arccos(edge)), np.zeros_like(self.R))]
         if binding.all():
             ends.append((0.0, self._limit_at_one))
         for known_at in (terms + ends, terms[:1]):
@@ -242,6 +248,9 @@ def trace_frontier(
     called as ``callback(point, objective, lower_bound)`` after each point.
     """
     path = Path(R, settings, rough=True)
+    if not path.all_count:
+        last = path.vanishing().highest(0.0)
+        path.edge = path.add(last.rho, last.solved).rho
     if floors is None:
         nodes = _even(path, n_points)
     else:
@@ -287,3 +296,24 @@ def _even(path: Path, n_points: int) -> list[Node]:
         middle = 0.5 * (nodes[k].angle + nodes[k + 1].angle)
         nodes.insert(k + 1, path.solve(float(np.cos(middle))))
     return nodes
+
+
+def solve_budget(R: Any, budget: float, settings: Settings) -> Solution:
+    """Find the largest common floor whose least residual stays within ``budget``.
+
+    ``settings.tol`` is the largest distance of the floor found from the upper bound on it, and the
+    callback is called as ``callback(point, objective, lower_bound)`` after each floor tried. The
+    floor is in ``rho_min`` of the solution, and its goal bounds the common floor of every
+    transformation within the budget.
+    """
+    path = Path(R, settings)
+    if budget == 0.0 and path.all_count and path.everything > 0.0:
+        exact = threshold_solution(R, path.threshold, settings)
+        return replace(exact, goal=Budget(budget, min(path.threshold.upper, 1.0)))
+    search = path if budget > 0.0 else path.vanishing()
+    node, best = search.highest(budget), search.proof(budget)
+    node, best = path.add(node.rho, node.solved), path.add(best.rho, best.solved)
+    s, upper = best.multiple(budget), max(best.reach(budget), node.rho)
+    proved = best.bound(node.rho, s)
+    solved = replace(node.solved, lower_bound=proved, lam=s * best.solved.lam, H=s * best.solved.H)
+    return solved.solution(np.full(len(path.R), node.rho), settings, Budget(budget, upper))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,9 @@ from skcoral.core.arrays import (
     submatrix,
     to_device,
     to_host,
+    zeros,
 )
+from skcoral.core.linalg import gram_defect
 from skcoral.core.problem import Settings
 from skcoral.core.results import Decorrelation
 from skcoral.core.solution import Solution
@@ -43,6 +46,7 @@ from skcoral.solvers.tradeoff.binding import (
     correlation_of,
     decided_outputs,
     enlarged,
+    extended,
     in_rows,
     make_feasible,
     near_sources,
@@ -59,14 +63,10 @@ from skcoral.solvers.tradeoff.solved import Solved
 # objective the equations may be violated. A tenth of it, and ten times, take as many steps on 26
 # problems of 150 variables, as the completion corrects a guess.
 _EARLY = 1e-4
-# Shares of the objective that the products make up where the path is judged. The first closes
-# nearly every gap; the absolute sum needs a smaller one, as it completes outputs whose correlations
-# are of this order. At ten times these, correlations of 1e-9 remain beside outputs without floors.
-_SHARES = {
-    "squared": (1e-9, 1e-13, 1e-17),
-    "absolute": (1e-12, 1e-16, 1e-20),
-    "worst": (1e-9, 1e-13, 1e-17),
-}
+# The share of the objective that the products make up where the path is judged. At ten times it,
+# one in forty problems that are kept for being hard stays open; the absolute sum needs a smaller
+# one, as it completes outputs whose correlations are of this order.
+_SHARES = {"squared": 1e-11, "absolute": 1e-13, "worst": 1e-11}
 # Residuals of Newton's method: where the completion is judged, where a gap need only be within the
 # tolerance, and where no further digit is expected. Ten times the first saves a tenth of the steps
 # on the same problems, a tenth of it costs one; neither leaves any of them open.
@@ -86,8 +86,8 @@ _UNNOTICED = 2e9  # multiply-adds, a fraction of a second, that may be spent on 
 class Search:
     """One problem; its weights ``omega``, None if equal, are divided by the largest, ``top``.
 
-    ``problem`` is that of the ``active`` variables, those with a pair that counts; the others are
-    left to the tie-break from the beginning. ``exact`` has an exact decorrelator of all variables
+    The ``active`` variables are those with a pair that counts; the others are left to the tie-break
+    from the beginning. ``exact`` has an exact decorrelator of all variables
     if one is known, and a ``rough`` search ends as soon as the gap is within the tolerance. One for
     the bound alone (``bound_only``) has the outputs that it suggests, and breaks no ties.
 
@@ -119,14 +119,13 @@ class Search:
         every = bool(np.all(live | own | ~np.outer(positive, positive)))
         self.separable = self.criterion == "squared" and every
         self.active = np.flatnonzero(live.any(axis=0))
-        whole = len(self.active) == len(floors)
-        # Floors this close to one leave an interior that rounding fills.
-        solved_floors = np.where(floors > CLOSE, 1.0, floors)
-        self.problem = Problem(
-            R if whole else submatrix(R, self.active, self.active),
-            solved_floors[self.active],
-            criteria.weights_among(self.omega, self.active) > 0,
-        )
+
+    @cached_property
+    def problem(self) -> Problem:
+        """That of the active variables; floors next to one leave an interior of rounding."""
+        active, floors = self.active, np.where(self.floors > CLOSE, 1.0, self.floors)
+        R = self.R if len(active) == self.p else submatrix(self.R, active, active)
+        return Problem(R, floors[active], criteria.weights_among(self.omega, active) > 0)
 
     def run(self) -> Solved:
         """Solve from a cold start."""
@@ -242,40 +241,28 @@ class Search:
                 return solved
         elif problem.p > _LARGE:
             at = [self._follow(at, _FAR).state]
-        for share in _SHARES[self.criterion]:
-            progress = self._follow(at, share)
-            best, tied = self._judged(progress.state)
-            ended = best.certified or self.allowance.exhausted or not progress.done
-            # Where the path goes no further, it is not kept while ties are broken: large matrices.
-            at = [] if ended else [progress.state]
-            del progress
-            if tied is not None:
-                if best.certified:
-                    more = max(_TIE_BREAK * self.allowance.spent, _UNNOTICED)
-                    self.allowance.work = min(self.allowance.work, self.allowance.spent + more)
-                solved = self.finish(self._tied(*tied))
-                best = solved if solved.certified else solved.joined(best)
-            if best.certified or ended or self.bound_only:
-                break
-        return replace(best, n_iter=self.allowance.spent_steps)
+        state = self._follow(at, _SHARES[self.criterion]).state
+        T, dual, room = self._decided(state)
+        candidate = complete(self.R, self.floors - room, T, dual)
+        decided = candidate.complete or self.bound_only
+        solved = self.finish(candidate) if decided else None
+        if solved is not None and solved.certified:
+            return solved
+        whole = self.finish(complete(self.R, self.floors, *dual_of(state, self.active, problem)))
+        whole = replace(whole, unique=False)
+        del state, candidate  # large matrices
+        if solved is None:
+            if whole.certified:
+                more = max(_TIE_BREAK * self.allowance.spent, _UNNOTICED)
+                self.allowance.work = min(self.allowance.work, self.allowance.spent + more)
+            solved = self.finish(self._tied(T, dual))
+        return solved if solved.certified else solved.joined(whole)
 
     def _guess(self, state: State) -> tuple[list[Any], Index]:
         """H of the floors that seem to bind at a point of the path, and which they are."""
         guess = binding_floors(self.problem, state, self._size(self.problem.gram(state.T)))
         keep = self._enlarged(np.flatnonzero(guess))
         return [submatrix(state.H, keep, keep)], keep
-
-    def _judged(self, state: State) -> tuple[Solved, tuple[Any, DualPoint] | None]:
-        """What a point of the path proves, and its decided outputs if these leave others open."""
-        T, dual, room = self._decided(state)
-        candidate = complete(self.R, self.floors - room, T, dual)
-        decided = candidate.complete or self.bound_only
-        solved = self.finish(candidate) if decided else None
-        if solved is not None and solved.certified:
-            return solved, None
-        whole = complete(self.R, self.floors, *dual_of(state, self.active, self.problem))
-        best = replace(self.finish(whole), unique=False)
-        return (best, (T, dual)) if solved is None else (solved.joined(best), None)
 
     def _follow(self, at: list[State], share: float) -> Progress:
         """Follow the path from the last point of ``at``, which is not kept."""
@@ -462,21 +449,32 @@ def solve_floors(
     ``rough`` and ``bound_only`` are those of :class:`Search`.
     """
     if not pairs_count(floors, settings):
-        # The objective is zero, and ties go to the least sum of squares.
-        plain = replace(settings, criterion="squared", pair_weights=None, callback=None)
-        p, least = len(floors), solve_floors(R, floors, plain)
-        return replace(
-            least,
-            objective=criteria.value(settings.criterion, least.G, settings.pair_weights),
-            lower_bound=-1e-15 * p,
-            lam=np.zeros(p),
-            H=1e-15 * np.eye(p),
-        )
+        return solve_vanishing(R, floors, settings)
     search = Search(R, floors, settings, exact=refused, rough=rough, bound_only=bound_only)
     warm = None
     if near is not None and settings.criterion == "squared":
         warm = search.from_neighbour(*near)
     return search.run() if warm is None else warm
+
+
+def solve_vanishing(R: Any, floors: Array, settings: Settings, T: Any = None) -> Solved:
+    """Outputs of which no pair that counts is correlated, and the others as little as possible.
+
+    ``T`` are such outputs if they are known. No multipliers are needed.
+    """
+    search, p = Search(R, floors, settings), len(floors)
+    none = DualPoint(np.arange(0), np.zeros(0), zeros((0, 0), R))
+    if T is None:
+        candidate = search._tied(zeros((p, 0), R), none)
+        # What rounding leaves of the pairs that count is taken out to first order.
+        counts = to_device(1.0 * (criteria.weights_among(search.omega, np.arange(p)) > 0), R)
+        T = candidate.T - 0.5 * candidate.T @ (gram_defect(R, candidate.T, precise=True) * counts)
+        candidate = replace(candidate, T=T)
+    else:
+        H = extended(none.H, none.members, np.arange(p), R)
+        candidate = Candidate(np.zeros(p), H, T, np.zeros(p, dtype=bool), True)
+    H = np.asarray(to_host(candidate.H))
+    return replace(search.finish(candidate), lam=np.zeros(p), H=H, lower_bound=-float(np.trace(H)))
 
 
 def pairs_count(floors: Array, settings: Settings) -> bool:
