@@ -21,7 +21,7 @@ from skcoral.core.arrays import Array, cholesky_or_none, column_dots, to_host
 from skcoral.core.problem import Settings
 from skcoral.core.results import Frontier
 from skcoral.core.solution import Budget, Solution
-from skcoral.core.tolerances import BUDGET_TOL
+from skcoral.core.tolerances import BUDGET_TOL, EXACT_TOL
 from skcoral.solvers.exact import best_exact, kept_threshold, threshold_solution
 from skcoral.solvers.tradeoff.search import solve_floors, solve_vanishing
 from skcoral.solvers.tradeoff.solved import Solved
@@ -42,13 +42,15 @@ _PROGRESS = 0.1  # of the interval that is left, which a step within the budget 
 class Node:
     """One solved floor; ``slope`` is the derivative of the objective there.
 
-    ``charge`` is the conjugate at the dual point: what squares take from the bound.
+    ``charge`` is the conjugate at the dual point: what squares take from the bound, which is
+    ``gain`` without it.
     """
 
     rho: float
     solved: Solved
     slope: float
     charge: float
+    gain: float
 
     @cached_property
     def angle(self) -> float:
@@ -62,8 +64,7 @@ class Node:
 
     def bound(self, rho: float, s: float) -> float:
         """What s times the dual point proves of the least residual at a floor."""
-        gain = self.solved.lower_bound + self.slope * (rho - self.rho)
-        return s * (gain + (1.0 - s) * self.charge)
+        return s * (self.gain + self.slope * (rho - self.rho) - s * self.charge)
 
     def multiple(self, budget: float) -> float:
         """The multiple of the dual point that proves most about what a budget allows.
@@ -110,6 +111,7 @@ class Path:
         weights = criteria.pair_matrix(settings.pair_weights, len(self.R))
         self.all_count = bool(np.all((weights > 0) | np.eye(len(weights), dtype=bool)))
         self.edge = self.exact
+        self.nothing = 0.9 * BUDGET_TOL  # what rounding leaves of a criterion that vanishes
 
     def solve(self, rho: float) -> Node:
         """Solve one common floor: where the criterion vanishes exactly, else by the trade-off."""
@@ -143,26 +145,38 @@ class Path:
         of these bounds. With a budget of zero the criterion is made to vanish there.
         """
         zero = budget == 0.0
-        allowed = 0.9 * BUDGET_TOL if zero else budget  # rounding leaves more than nothing
+        allowed = self.nothing if zero else budget
         if self.everything <= allowed or self.exact >= 1.0:
             return self.solve(1.0)
-        low, room = self.exact, 0.05 * self.settings.tol
+        # To make the criterion vanish takes an interior: at a tenth of this room there may be none.
+        low, room = self.exact, (0.5 if zero else 0.05) * self.settings.tol
         node = self.solve(self._first(budget))
         while True:
-            upper = self.proof(budget).reach(budget)
-            left = allowed - node.solved.objective if node.rho > self.exact else 0.0
+            best, solved = self.proof(budget), node.solved
+            upper = best.reach(budget)
+            left = allowed - solved.objective if node.rho > self.exact else 0.0
+            over = left < 0.0 and node.rho <= upper
             if left >= 0.0 and node.rho <= upper:
                 # What the gap of a point leaves open, no further floor can close.
-                if node.rho >= upper - 2.0 * room or left <= 3.0 * node.solved.gap:
-                    return node
+                closed = not zero and left <= 3.0 * solved.gap
+                if closed or node.rho >= upper - 2.0 * room:
+                    return self._met(node) if zero else node
                 low = max(low, node.rho)
-            elif node.rho <= upper:  # its gap hides by how much it exceeds the budget
-                room *= 4.0
+            elif over:  # its gap hides by how much it exceeds the budget
+                known = solved.certified and best.slope > 0.0 and not zero
+                room = max(4.0 * room, solved.gap / best.slope if known else 0.0)
             below = max(upper - room, self.exact)
             rho = min(self._newton(node, budget) - room, below if upper < 1.0 else 1.0)
-            if left < 0.0 and node.rho < upper + (_RESOLVED if zero else 0.0):
-                self.edge, rho = below if zero else self.edge, below
+            if upper < 1.0 and zero and (over or best.rho - upper < _RESOLVED):
+                self.edge = rho = below
+            elif upper < 1.0 and over:
+                rho = below
             node = self.solve(rho if rho - low > _PROGRESS * (below - low) else below)
+
+    def _met(self, node: Node) -> Node:
+        """The point at the floor that its outputs meet, where the criterion vanishes."""
+        met = min(node.rho, float(node.solved.fidelity.min()))
+        return self.add(met, node.solved) if node.rho > self.exact else node
 
     def vanishing(self) -> Path:
         """The path of a criterion that vanishes where this one does, and leaves zero at a slope."""
@@ -170,17 +184,21 @@ class Path:
             return self
         weights = criteria.pair_matrix(self.settings.pair_weights, len(self.R))
         counts = (weights > 0).astype(np.float64)
-        return Path(self._there, replace(self.settings, criterion="absolute", pair_weights=counts))
+        path = Path(self._there, replace(self.settings, criterion="absolute", pair_weights=counts))
+        path.nothing = EXACT_TOL  # squares of it are none
+        return path
 
-    def add(self, rho: float, solved: Solved) -> Node:
-        """Add a floor with what is known of it."""
+    def add(self, rho: float, solved: Solved, gain: float | None = None) -> Node:
+        """Add a floor with what is known of it; ``gain`` if it was solved for another criterion."""
         settings, floors = self.settings, np.full(len(self.R), rho)
         value = criteria.value(settings.criterion, solved.G, settings.pair_weights)
         charge = 0.0
         if settings.criterion == "squared":
             charge = criteria.conjugate("squared", solved.H, settings.pair_weights)
+        gain = solved.lower_bound + charge if gain is None else gain
         slope = float(np.sum(solved.prices(floors)))
-        self.nodes[rho] = Node(rho, replace(solved, objective=value), slope, charge)
+        solved = replace(solved, objective=value, lower_bound=gain - charge)
+        self.nodes[rho] = Node(rho, solved, slope, charge, gain)
         return self.nodes[rho]
 
     def proof(self, budget: float) -> Node:
@@ -250,7 +268,7 @@ def trace_frontier(
     path = Path(R, settings, rough=True)
     if not path.all_count:
         last = path.vanishing().highest(0.0)
-        path.edge = path.add(last.rho, last.solved).rho
+        path.edge = path.add(last.rho, last.solved, last.gain).rho
     if floors is None:
         nodes = _even(path, n_points)
     else:
@@ -312,7 +330,7 @@ def solve_budget(R: Any, budget: float, settings: Settings) -> Solution:
         return replace(exact, goal=Budget(budget, min(path.threshold.upper, 1.0)))
     search = path if budget > 0.0 else path.vanishing()
     node, best = search.highest(budget), search.proof(budget)
-    node, best = path.add(node.rho, node.solved), path.add(best.rho, best.solved)
+    node, best = (path.add(of.rho, of.solved, of.gain) for of in (node, best))
     s, upper = best.multiple(budget), max(best.reach(budget), node.rho)
     proved = best.bound(node.rho, s)
     solved = replace(node.solved, lower_bound=proved, lam=s * best.solved.lam, H=s * best.solved.H)

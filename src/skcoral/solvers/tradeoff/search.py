@@ -26,6 +26,7 @@ from skcoral.core.arrays import (
     cholesky_or_none,
     column_dots,
     identity,
+    library,
     plus_diagonal,
     submatrix,
     to_device,
@@ -46,7 +47,6 @@ from skcoral.solvers.tradeoff.binding import (
     correlation_of,
     decided_outputs,
     enlarged,
-    extended,
     in_rows,
     make_feasible,
     near_sources,
@@ -460,18 +460,23 @@ def solve_floors(
 def solve_vanishing(R: Any, floors: Array, settings: Settings, T: Any = None) -> Solved:
     """Outputs of which no pair that counts is correlated, and the others as little as possible.
 
-    ``T`` are such outputs if they are known. No multipliers are needed.
+    ``T`` are such outputs if they are known. Others may miss their floors by what the correction to
+    no correlation takes: see their fidelities. No multipliers are needed.
     """
     search, p = Search(R, floors, settings), len(floors)
-    none = DualPoint(np.arange(0), np.zeros(0), zeros((0, 0), R))
     if T is None:
+        none = DualPoint(np.arange(0), np.zeros(0), zeros((0, 0), R))
         candidate = search._tied(zeros((p, 0), R), none)
-        # What rounding leaves of the pairs that count is taken out to first order.
-        counts = to_device(1.0 * (criteria.weights_among(search.omega, np.arange(p)) > 0), R)
-        T = candidate.T - 0.5 * candidate.T @ (gram_defect(R, candidate.T, precise=True) * counts)
-        candidate = replace(candidate, T=T)
+        T, positive = make_feasible(R, candidate.T, floors, candidate.binding), floors > 0
+        # To first order, T less half of T G⁻¹ E has no correlations E.
+        E = gram_defect(R, T, precise=True)
+        counts = criteria.weights_among(search.omega, np.arange(p)) * np.outer(positive, positive)
+        counted = E * to_device(1.0 * (counts > 0), R)
+        T = T - 0.5 * T @ library(R).linalg.solve(plus_diagonal(1.0 * E, 1.0), counted)
+        candidate = replace(candidate, T=T, binding=np.zeros(p, dtype=bool))
+        search.floors = np.zeros(p)  # nothing is turned back onto its floor
     else:
-        H = extended(none.H, none.members, np.arange(p), R)
+        H = 1e-16 * identity(p, R)
         candidate = Candidate(np.zeros(p), H, T, np.zeros(p, dtype=bool), True)
     H = np.asarray(to_host(candidate.H))
     return replace(search.finish(candidate), lam=np.zeros(p), H=H, lower_bound=-float(np.trace(H)))
