@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import conic
+import problems
 from skcoral import decorrelate, threshold
 from skcoral.certificates import check
 from skcoral.datasets import make_system
@@ -97,3 +98,13 @@ def test_never_worse_than_the_exact_decorrelator_turned_to_its_floors(criterion,
     known = naive.objective(R, turned, criterion, omega)
     # One in a hundred for the rounding of the floors, a millionth above the threshold.
     assert naive.objective(R, result.T, criterion, omega) <= 1.01 * known + 1e-10
+
+
+@pytest.mark.parametrize("seed", [2, 5, 6, 8, 9])
+def test_forty_variables_with_floors_within_rounding_of_one(seed):
+    """Slacks of 1e-15 beside others of .15: the equations need all their digits."""
+    rng = np.random.default_rng(seed)
+    R = problems.factor(rng, 40)
+    close = rng.random(40) < 0.5
+    result = decorrelate(R, np.where(close, 1 - 10.0 ** rng.uniform(-15, -3, 40), 0.85))
+    assert result.status == "optimal"

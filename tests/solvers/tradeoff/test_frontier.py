@@ -169,3 +169,12 @@ def test_budgets_at_the_ends(systems):
     np.testing.assert_array_equal(everything.T, np.eye(8))
     tiny = maximize_fidelity(R, 1e-14)
     assert 0 < float(tiny.rho_min[0]) - float(nothing.rho_min[0]) < 1e-6
+
+
+@pytest.mark.parametrize("r", [7e-8, 7e-7, 1e-6])
+def test_a_budget_below_correlations_that_hardly_show(r):
+    """Correlations of 1e-7 lower the threshold by 1e-14 only, and still exceed a budget of r/2."""
+    R = np.array([[1.0, r], [r, 1.0]])
+    result = maximize_fidelity(R, r / 2, criterion="absolute")
+    assert abs((result.T.T @ R @ result.T)[0, 1]) <= r / 2 + 1e-12
+    assert check(result, R).passed

@@ -124,6 +124,12 @@ def exact_threshold(
             T, rest_S = full, completion.S
             rest_weights[rest] = completion.weights
             break
+        tiny = root.weights < eject * root.weights.max()
+        if tiny.any():
+            # Where they do not bind, their ratios are arbitrary, and outputs made by these leave
+            # too little to the others.
+            binding, weights = binding[~tiny], root.weights[~tiny]
+            continue
         # Some that left bind after all, by weights smaller than these: all return.
         binding, weights, eject = positive, last[positive], _FURTHER * eject
     T, defect = make_exact(C, T)

@@ -146,8 +146,10 @@ class Path:
         """
         zero = budget == 0.0
         allowed = self.nothing if zero else budget
-        if self.everything <= allowed or self.exact >= 1.0:
+        if self.everything <= allowed:
             return self.solve(1.0)
+        if self.exact >= 1.0:
+            return self.solve(min(self.threshold.lower, 1.0))
         # To make the criterion vanish takes an interior: at a tenth of this room there may be none.
         low, room = self.exact, (0.5 if zero else 0.05) * self.settings.tol
         node = self.solve(self._first(budget))
