@@ -35,9 +35,10 @@ from skcoral.solvers.tradeoff.binding import correlation_of
 from skcoral.solvers.tradeoff.frontier import Path
 from skcoral.solvers.tradeoff.inflation_equations import Equations, Point, off_diagonal, start
 
-# Gap to stop at, so that floors have nine digits. Thirty times this takes a tenth fewer steps and
-# leaves them eight; at three hundred, answers next to a fidelity of one keep all that is allowed.
-_AIM = 3e-4 * LIMIT_GAP
+# Gap to stop at: a hundredth of what makes an answer optimal. At ten times this, a few answers next
+# to a fidelity of one keep a gap of nearly what is allowed, for a tenth fewer steps; at a thirtieth,
+# rounding spoils the last step of a few.
+_AIM = 0.01 * LIMIT_GAP
 _MAX_STEPS = 100  # ten are taken on average
 # Sum of the products λ_j z_j at the start; a tenth of it takes a tenth more steps at 60 variables.
 _FIRST = 0.3
