@@ -36,8 +36,8 @@ from skcoral.solvers.tradeoff.frontier import Path
 from skcoral.solvers.tradeoff.inflation_equations import Equations, Point, off_diagonal, start
 
 # Gap to stop at: a hundredth of what makes an answer optimal. At ten times this, a few answers next
-# to a fidelity of one keep a gap of nearly what is allowed, for a tenth fewer steps; at a thirtieth,
-# rounding spoils the last step of a few.
+# to a fidelity of one keep a gap of nearly what is allowed, for a tenth fewer steps; at a
+# thirtieth, rounding spoils the last step of a few.
 _AIM = 0.01 * LIMIT_GAP
 _MAX_STEPS = 100  # ten are taken on average
 # Sum of the products λ_j z_j at the start; a tenth of it takes a tenth more steps at 60 variables.
