@@ -87,9 +87,9 @@ class Search:
     """One problem; its weights ``omega``, None if equal, are divided by the largest, ``top``.
 
     The ``active`` variables are those with a pair that counts; the others are left to the tie-break
-    from the beginning. ``exact`` has an exact decorrelator of all variables
-    if one is known, and a ``rough`` search ends as soon as the gap is within the tolerance. One for
-    the bound alone (``bound_only``) has the outputs that it suggests, and breaks no ties.
+    from the beginning. ``exact`` has an exact decorrelator of all variables if one is known, and a
+    ``rough`` search ends as soon as the gap is within the tolerance. One for the bound alone
+    (``bound_only``) has the outputs that it suggests, and breaks no ties.
 
     Large matrices that are needed once are handed on in lists, and taken out of them.
     """
